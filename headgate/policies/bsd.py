@@ -94,6 +94,7 @@ class BalancedSlowdown(PriorityPolicy):
         return [Step(int(unit)) for unit in order]
 
     def hear(self, event: StepStarted | StepFinished | Measured) -> None:
+        super().hear(event)
         if isinstance(event, StepStarted) and event.call.units[0] in self._offered:
             passed = np.flatnonzero(np.isin(self._offered, event.call.units))
             self._set = self._offered[passed[-1] + 1 :]

@@ -1,5 +1,7 @@
 """A shared first operator: its worth, what runs with it, and that it runs once (Sharaf §3.6)."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from kit.networks import (
@@ -250,3 +252,33 @@ def test_in_a_tree_a_branch_that_forks_again_counts_by_its_own_tree() -> None:
     policy.prepare(units)
     values = policy.values(unit_table(units), np.arange(4), 0.0)
     assert values.tolist() == pytest.approx([1 / 3, 1 / 2, 1.0, 1 / 100])
+
+
+def test_at_query_level_the_tree_is_built_again_when_its_figures_have_changed() -> None:
+    # Declared, b is dear and passes nothing, so the tree is a alone. In fact b is cheap and passes
+    # all. Once that is known, a tuple of x runs through a and b before the next one.
+    facts: dict[str, Any] = {
+        "tuple_costs": {"b_box": np.full(60, 0.5)},
+        "selectivities": {"a_box": [1.0], "b_box": [1.0]},
+    }
+    times = {"s": [0.0] * 30 + [1000.0] * 30}
+    known, learned = (
+        ran(PDT, times, "hr", shared_priority="pdt", learns=learns, window_tuples=5, smoothing=1.0,
+            **facts)
+        for learns in (False, True)
+    )  # fmt: skip
+    orders = ["".join(name for name, _, _ in results(ended)) for ended in (known, learned)]
+    assert orders[0] == ("a" * 30 + "b" * 30) * 2
+    assert orders[1] == "a" * 30 + "b" * 30 + "ab" * 30
+
+
+def test_a_tree_that_is_built_again_runs_as_one_and_gives_the_same_results() -> None:
+    times = {"s": (np.arange(200) * 6.0).tolist()}
+    once, again = (
+        ran(FOUR, times, "hr", shared_priority="pdt", learns=learns, seed=5)
+        for learns in (False, True)
+    )
+    for name in "abcd":
+        assert sorted(arrivals_out(once, name)) == sorted(arrivals_out(again, name))
+    assert again.units.rebuilds_trees
+    assert [len(shape.stages) for shape in again.units.shapes] == [1] * 5

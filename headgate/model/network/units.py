@@ -75,6 +75,7 @@ class Units:
     level: Level
     shared_priority: SharedPriority
     shapes: tuple[UnitShape, ...]
+    rebuilds_trees: bool = False
 
     def __len__(self) -> int:
         return len(self.shapes)
@@ -131,6 +132,11 @@ class Units:
                 return way
             place = onward[0]
 
+    def goes_on_behind(self, stage: Stage) -> bool:
+        """Return True if units behind a stage's queues count for the unit of the stage, too."""
+        by_clock = self.graph.nodes[stage.box].operator.closes_by_clock
+        return by_clock or (self.rebuilds_trees and len(stage.fills) > 1)
+
     def cost_s(self, unit: int) -> float:
         """Return C̄ of the segments that define a unit's priority; shared boxes count once."""
         shape, graph = self.shapes[unit], self.graph
@@ -142,7 +148,7 @@ class Units:
             coming = 1.0 if stage.parent < 0 else reach[stage.parent]
             cost_s += coming * graph.nodes[stage.box].cost_s
             reach.append(coming * graph.selectivity(stage.box, stage.side))
-            if graph.nodes[stage.box].operator.closes_by_clock:
+            if self.goes_on_behind(stage):
                 after = graph.useful_readers(stage.box)
                 cost_s += reach[-1] * sum(graph.mean_cost_s(*reader) for reader in after)
         return cost_s
@@ -155,6 +161,7 @@ def units_of(
     shared_priority: SharedPriority = "pdt",
     value: Value | None = None,
     rates_per_s: Mapping[int, float] | None = None,
+    rebuilds_trees: bool = False,
 ) -> Units:
     """Cut a network into units.
 
@@ -165,6 +172,8 @@ def units_of(
             have queues of their own.
         value: the priority of a segment, for `pdt`; S / C̄ by default.
         rates_per_s: tuples per second by stream number, for joins and aggregates.
+        rebuilds_trees: with `pdt` at query level, every branch behind a shared first operator has a
+            queue, so that the policy can put other branches into the tree when figures change.
     """
     for key, choice, choices in (
         ("level", level, Level),
@@ -175,7 +184,8 @@ def units_of(
             raise ConfigRefused(path="units", key=key, value=choice, expected=expected)
     graph = Graph(network, rates_per_s)
     rank = value or (lambda selectivity, cost_s, ideal_s: selectivity / cost_s)
-    entries = _entries(graph, level, shared_priority, rank)
+    rebuilds_trees = rebuilds_trees and level == "query" and shared_priority == "pdt"
+    entries = _entries(graph, level, shared_priority, rank, rebuilds_trees)
     number_of = {entry: number for number, entry in enumerate(entries)}
     programs = [_program(graph, entry, number_of) for entry in entries]
     fed_by: list[list[int]] = [[] for _ in entries]
@@ -203,11 +213,15 @@ def units_of(
                 classes[important] if producer is None else _class_of(network, producer),
             )
         )
-    return Units(network, graph, level, shared_priority, tuple(shapes))
+    return Units(network, graph, level, shared_priority, tuple(shapes), rebuilds_trees)
 
 
 def _entries(
-    graph: Graph, level: Level, shared_priority: SharedPriority, value: Value
+    graph: Graph,
+    level: Level,
+    shared_priority: SharedPriority,
+    value: Value,
+    rebuilds_trees: bool,
 ) -> list[tuple[int, int]]:
     """Return the (box, side) that have a queue, in the order of boxes."""
     useful = [
@@ -227,12 +241,12 @@ def _entries(
     behind = [reader for node in closing for reader in graph.useful_readers(node.number)]
     entries = sorted({*entries, *behind})
     if shared_priority == "pdt":
-        cut = [
-            reader
-            for box, side in entries
-            for reader in graph.useful_readers(box)
-            if reader not in priority_tree(graph, box, side, value, by_call=True).readers
-        ]
+        cut = []
+        for box, side in entries:
+            readers = graph.useful_readers(box)
+            tree = priority_tree(graph, box, side, value, by_call=True).readers
+            stay = () if rebuilds_trees and len(readers) > 1 else tree
+            cut += [reader for reader in readers if reader not in stay]
         entries = sorted({*entries, *cut})
     return entries
 

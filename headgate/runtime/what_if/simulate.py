@@ -149,8 +149,9 @@ def simulation_of(
         if len(times_s) and times_s[-1] > 0
     }
     units = units_of(
-        network, level, shared_priority=shared_priority, value=policy.value, rates_per_s=rates
-    )
+        network, level, shared_priority=shared_priority, value=policy.value, rates_per_s=rates,
+        rebuilds_trees=bool(options.get("learns")),
+    )  # fmt: skip
     table = unit_table(units, statistics, overhead_s)
     options.setdefault("foresight", policy.foresees)
     if train_tuples is not None:

@@ -59,7 +59,7 @@ def _course(
         for number, stage in enumerate(shape.stages):
             queries = tuple(query for query in stage.queries if query in served)
             course.append((first + number, stage.parent, queries))
-            if graph.nodes[stage.box].operator.closes_by_clock:
+            if units.goes_on_behind(stage):
                 left += [(reader, number) for reader in graph.useful_readers(stage.box)]
     while left:
         key, parent = left.pop()
