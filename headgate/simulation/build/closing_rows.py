@@ -78,8 +78,8 @@ def closings_of(units: Units, links: Links, ends_s: float) -> Closings:
         row["slide_tuples"] = node.operator.slide_tuples or 0
         row["due_at_s"], row["first"] = np.inf, windows
         if node.operator.slide_s is not None:
-            row["range_s"], row["slide_s"] = node.operator.range_s, node.operator.slide_s
-            row["due_at_s"] = row["slide_s"]
+            row["range_s"] = node.operator.range_s or 0.0
+            row["slide_s"] = row["due_at_s"] = node.operator.slide_s
             latest_s = ends_s + float(row["range_s"]) + float(row["slide_s"])
             windows += int(latest_s / float(row["slide_s"])) + 1
         row["end"] = windows

@@ -57,8 +57,8 @@ def _course(
     if units.level == "query":
         served, left = set(shape.queries), []
         for number, stage in enumerate(shape.stages):
-            queries = tuple(query for query in stage.queries if query in served)
-            course.append((first + number, stage.parent, queries))
+            outputs = tuple(query for query in stage.queries if query in served)
+            course.append((first + number, stage.parent, outputs))
             if units.goes_on_behind(stage):
                 left += [(reader, number) for reader in graph.useful_readers(stage.box)]
     while left:

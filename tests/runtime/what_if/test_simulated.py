@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_workload import pipeline_file
+import yaml
 
 from headgate.config import SimulationConfig
 from headgate.errors import ConfigRefused, UnknownName
@@ -15,7 +15,20 @@ from headgate.runtime.what_if.simulated import change_of, simulation_options
 from headgate.simulation.loop.run import Switch
 from headgate.simulation.world.setting import Setting
 
+STATISTICS = {"cost_s": 1e-4, "selectivity": 0.5, "overhead_s": 0.01}
 AURORA = {"apps": 2, "depth": 2, "fanout": 2, "tuples": 200}
+
+
+def pipeline_file(folder: Path, **changes: object) -> str:
+    stream = {"format": "headgate", "options": {"rate_per_s": 100}}
+    query = {"sql": "SELECT location FROM sensors", "statistics": STATISTICS}
+    data = {
+        "state": str(folder / "state"), "streams": {"sensors": stream}, "queries": {"hot": query},
+        **changes,
+    }  # fmt: skip
+    file = folder / "pipeline.yaml"
+    file.write_text(yaml.safe_dump(data))
+    return str(file)
 
 
 def ran(policy: str = "rr-box", **options: Any) -> Report:
