@@ -86,7 +86,7 @@ def measurements(sizes: Sequence[int], turns: int) -> Iterator[Measurement]:
 
 def a_decision_s(queries: Network, policy: Policy, turns: int) -> tuple[float, float]:
     """Return the seconds of a decision, and those of a whole turn with its events."""
-    known = {
+    statistics = {
         path.query.name: QueryStatistics(
             cost_s=path.operators[0].cost_s or 0.0,
             selectivity=path.operators[0].selectivity or 0.0,
@@ -94,7 +94,7 @@ def a_decision_s(queries: Network, policy: Policy, turns: int) -> tuple[float, f
         )
         for path in queries.paths
     }
-    rows = unit_table(units_of(queries), known)
+    rows = unit_table(units_of(queries), statistics)
     scheduler = Scheduler(queries, rows, policy, most_fused=1, statistics=Statistics(rows))
     random, count = np.random.default_rng(growth.SEED), len(queries.streams)
     for stream in range(count):

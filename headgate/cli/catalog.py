@@ -123,7 +123,7 @@ def _plain(entry: PolicyEntry) -> dict[str, object]:
     parameters = {key: word_of(value) for key, value in entry.parameters.items()}
     fidelities = {engine: fidelity(entry, engine) for engine in get_args(Engine)}
     on_engines = {
-        engine: {"is": str(known), "reason": known.reason} for engine, known in fidelities.items()
+        engine: {"is": str(truth), "reason": truth.reason} for engine, truth in fidelities.items()
     }
     plain = {name: getattr(entry, name) for name in names}
     return {**plain, "parameters": parameters, "fidelity": on_engines}
@@ -131,8 +131,8 @@ def _plain(entry: PolicyEntry) -> dict[str, object]:
 
 def _on_engine(entry: PolicyEntry, engine: Engine) -> tuple[str, str]:
     """Return the name of an engine, and how true the policy is to its rule there."""
-    known = fidelity(entry, engine)
-    return f"on {engine}" if engine == "spark" else engine, f"{known}: {known.reason}"
+    truth = fidelity(entry, engine)
+    return f"on {engine}" if engine == "spark" else engine, f"{truth}: {truth.reason}"
 
 
 def _parameters(parameters: Mapping[str, Any]) -> str:

@@ -255,8 +255,8 @@ class Scheduler:
         self._retry_at_s = float(self._delayed_until_s.min(initial=inf))
 
     def _next_call(self, now_s: float) -> BoxCall | None:
-        known = self.statistics is None or self.statistics.knows_all
-        if self._selecting is not None and known:
+        measured = self.statistics is None or self.statistics.knows_all
+        if self._selecting is not None and measured:
             step = self._selecting.pick(self.table, now_s)
             return None if step is None else self._call_of(self._beside(step), now_s)
         ready = self.ready

@@ -338,8 +338,8 @@ def test_cqc_4_1_priority_inversion_of_the_extended_hr_and_none_under_cqc() -> N
     first = {name: results(ran(inverted, {"s": [0.0]}, name))[0][0] for name in ("hr-class", "cqc")}
     assert first == {"hr-class": "n", "cqc": "h"}
     # R_N = 5 < 6: no inversion.
-    kept = network(
+    balanced = network(
         line("h", select(1.0), query_class="H"), line("n", select(0.2), query_class="N"),
         classes=classes,
     )  # fmt: skip
-    assert results(ran(kept, {"s": [0.0]}, "hr-class"))[0][0] == "h"
+    assert results(ran(balanced, {"s": [0.0]}, "hr-class"))[0][0] == "h"

@@ -81,10 +81,10 @@ def simulated_results(name: str) -> str:
 @pytest.mark.parametrize("name", EVERY)
 def test_a_policy_has_a_word_and_a_reason_for_each_engine(name: str) -> None:
     for engine in ("simulation", "spark"):
-        known = fidelity(policies()[name], engine)  # type: ignore[arg-type]
-        assert known.reason
-        assert bool(known.same_as) == (known.word == "same")
-        assert known.same_as in ("", *EVERY)
+        truth = fidelity(policies()[name], engine)  # type: ignore[arg-type]
+        assert truth.reason
+        assert bool(truth.same_as) == (truth.word == "same")
+        assert truth.same_as in ("", *EVERY)
 
 
 @pytest.mark.parametrize("name", ON_SPARK)
@@ -92,8 +92,8 @@ def test_on_spark_it_makes_the_calls_of_the_policy_that_it_is_said_to_be_and_of_
     name: str,
 ) -> None:
     def said_to_be(other: str) -> str:
-        known = fidelity(policies()[other], "spark")
-        return said_to_be(known.same_as) if known.same_as else other
+        truth = fidelity(policies()[other], "spark")
+        return said_to_be(truth.same_as) if truth.same_as else other
 
     alike = [other for other in ON_SPARK if live_calls(other) == live_calls(name)]
     assert said_to_be(name) in alike

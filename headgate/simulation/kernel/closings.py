@@ -143,12 +143,12 @@ def _has_between(world: World, unit: int, from_s: float, to_s: float) -> bool:
             place = step_over(world, unit, place + 1)
         return False
     for part in range(2):
-        at = place if part == 0 else entry
+        member = place if part == 0 else entry
         left = running if part == 0 else row.pending - running
-        while left > 0 and at != NONE:
-            if from_s <= world.pool[at].arrived_at_s < to_s:
+        while left > 0 and member != NONE:
+            if from_s <= world.pool[member].arrived_at_s < to_s:
                 return True
-            at = world.pool[at].next
+            member = world.pool[member].next
             left -= 1
     return False
 

@@ -99,9 +99,9 @@ def test_each_key_reaches_the_simulation() -> None:
     names = set(SimulationConfig.model_fields)
     others = {"at", *(name for name in names if name.startswith("shed"))}
     assert names - others <= set(Setting.__dataclass_fields__)
-    made = simulation_options({"shed_period_s": 2.0, "at": ["1 go q"]})
-    assert made["shedder"]().period_s == 2.0
-    assert made["switches"] == (Switch(1.0, "q", "go"),)
+    options = simulation_options({"shed_period_s": 2.0, "at": ["1 go q"]})
+    assert options["shedder"]().period_s == 2.0
+    assert options["switches"] == (Switch(1.0, "q", "go"),)
 
 
 def test_a_pipeline_file_has_the_same_options(tmp_path: Path) -> None:
