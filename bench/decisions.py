@@ -24,7 +24,7 @@ import growth
 from bars import Measurement, table
 from headgate.model.events import StepFinished, TrainArrived
 from headgate.model.network.network import Network
-from headgate.model.network.unit_table import unit_table
+from headgate.model.network.unit_table import UnitTable, unit_table
 from headgate.model.network.units import units_of
 from headgate.model.query import QueryStatistics
 from headgate.policies import Policy, policy_named
@@ -35,7 +35,7 @@ from machine import facts
 FULL = (100, 1_000, 10_000, 100_000)
 QUICK = (100, 1_000, 10_000)
 READERS = 10
-TURNS, WARM_UP = 20_000, 2_000
+TURNS, WARM_UP = 10_000, 2_000
 CALL_S = 0.002
 
 
@@ -67,9 +67,10 @@ def measurements(sizes: Sequence[int], turns: int) -> Iterator[Measurement]:
     costs_s: dict[str, list[float]] = {}
     for count in sizes:
         queries = network(count)
+        rows = unit_table(units_of(queries), _figures(queries))
         for name, (policy, _) in contenders().items():
             print(f"{name}, {count} queries", file=sys.stderr, flush=True)
-            decision_s, turn_s = a_decision_s(queries, policy, turns)
+            decision_s, turn_s = a_decision_s(queries, rows.copy(), policy, turns)
             costs_s.setdefault(name, []).append(decision_s)
             yield Measurement(
                 what=f"{name}: a decision among {count:,} queries", measured=decision_s * 1e6,
@@ -84,17 +85,21 @@ def measurements(sizes: Sequence[int], turns: int) -> Iterator[Measurement]:
             )  # fmt: skip
 
 
-def a_decision_s(queries: Network, policy: Policy, turns: int) -> tuple[float, float]:
-    """Return the seconds of a decision, and those of a whole turn with its events."""
-    statistics = {
-        path.query.name: QueryStatistics(
-            cost_s=path.operators[0].cost_s or 0.0,
-            selectivity=path.operators[0].selectivity or 0.0,
-            overhead_s=CALL_S,
+def _figures(queries: Network) -> dict[str, QueryStatistics]:
+    """Return the statistics of all queries, as if a run had measured them."""
+    boxes = {path.query.name: path.operators[0] for path in queries.paths}
+    return {
+        name: QueryStatistics(
+            cost_s=box.cost_s or 0.0, selectivity=box.selectivity or 0.0, overhead_s=CALL_S
         )
-        for path in queries.paths
+        for name, box in boxes.items()
     }
-    rows = unit_table(units_of(queries), statistics)
+
+
+def a_decision_s(
+    queries: Network, rows: UnitTable, policy: Policy, turns: int
+) -> tuple[float, float]:
+    """Return the seconds of a decision, and those of a whole turn with its events."""
     scheduler = Scheduler(queries, rows, policy, most_fused=1, statistics=Statistics(rows))
     random, count = np.random.default_rng(growth.SEED), len(queries.streams)
     for stream in range(count):

@@ -34,7 +34,9 @@ SEGMENTS = Fidelity(
 _OTHERS: dict[tuple[str, Engine], Fidelity] = {
     ("path-capacity", "simulation"): NO_PAPER,
     ("threshold", "simulation"): NO_PAPER,
-    ("path-capacity", "spark"): NO_PAPER,
+    ("path-capacity", "spark"): Fidelity(
+        "same", ONE_BOX + ", and C̄ of one tuple is T, unless the query is cut", "srpt"
+    ),
     ("threshold", "spark"): NO_PAPER,
     ("taat", "spark"): WHOLE_TRAINS,
     ("wrr", "spark"): WHOLE_TRAINS,
@@ -48,7 +50,10 @@ _OTHERS: dict[tuple[str, Engine], Fidelity] = {
     ("mm", "spark"): Fidelity("same", ONE_BOX, "rr"),
     ("mc", "spark"): Fidelity("approximate", ONE_BOX + "; queries in turn share calls at any cost"),
     ("aaat", "spark"): Fidelity("same", "its traversal is mc unless another is set", "mc"),
-    ("top-k", "spark"): Fidelity("approximate", ONE_BOX + "; its inner policy ranks the queries"),
+    ("top-k", "spark"): Fidelity(
+        "same", ONE_BOX + "; its inner policy ranks the queries, without QoS graphs hr", "qos"
+    ),
+    ("aaat", "simulation"): Fidelity("same", "its traversal is mc unless another is set", "mc"),
     ("sources-last", "spark"): Fidelity(
         "same", "the driver polls sources, so its inner policy orders the queries", "hr"
     ),

@@ -71,7 +71,7 @@ def lived(name: str, events: list[Any], most_fused: int, learns: bool) -> list[A
             trains = np.array([tuples]), times_s, times_s
             chosen.hear(TrainArrived(at_s, number % STREAMS, *trains))
         elif kind == "delay":
-            chosen.hear(UnitDelayed(at_s, number, at_s + tuples))
+            chosen.hear(UnitDelayed(at_s, number, at_s + tuples, ValueError("later")))
         elif kind == "stop" and number == 0:
             chosen.hear(QueryStopped(at_s, number))
         for call in running:

@@ -256,7 +256,7 @@ def test_in_a_tree_a_branch_that_forks_again_counts_by_its_own_tree() -> None:
 
 def test_at_query_level_the_tree_is_built_again_when_its_figures_have_changed() -> None:
     # Declared, b is dear and passes nothing, so the tree is a alone. In fact b is cheap and passes
-    # all. Once that is known, a tuple of x runs through a and b before the next one.
+    # all. Once that is known, a tuple of x runs through b and a before the next one.
     facts: dict[str, Any] = {
         "tuple_costs": {"b_box": np.full(60, 0.5)},
         "selectivities": {"a_box": [1.0], "b_box": [1.0]},
@@ -269,7 +269,7 @@ def test_at_query_level_the_tree_is_built_again_when_its_figures_have_changed() 
     )  # fmt: skip
     orders = ["".join(name for name, _, _ in results(ended)) for ended in (known, learned)]
     assert orders[0] == ("a" * 30 + "b" * 30) * 2
-    assert orders[1] == "a" * 30 + "b" * 30 + "ab" * 30
+    assert orders[1] == "a" * 30 + "b" * 30 + "ba" * 30  # b alone has 1 / 1.5, a has 1 / 2
 
 
 def test_a_tree_that_is_built_again_runs_as_one_and_gives_the_same_results() -> None:

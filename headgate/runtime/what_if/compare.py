@@ -22,8 +22,8 @@ Progress = Callable[[str, float], None]
 
 NEEDS = {
     "qos": "QoS graphs", "qos-bucketed": "QoS graphs", "edf": "deadlines", "edf-hr": "deadlines",
-    "cqc": "classes", "hr-class": "classes", "wrr": "classes", "aaat": "boxes", "mc": "boxes",
-    "ml": "boxes", "mm": "boxes", "top-k": "boxes", "sources-last": "boxes",
+    "aaat": "boxes", "mc": "boxes", "ml": "boxes", "mm": "boxes", "top-k": "boxes",
+    "sources-last": "boxes",
 }  # fmt: skip
 """What a policy orders queries by, if a workload may have none of it."""
 
@@ -267,8 +267,6 @@ def _why_not(policy: Spelled, subject: Workload) -> str:
     windows = any(node.operator.closes_by_clock for node in Graph(subject.network).nodes)
     if NEEDS.get(entry.name) == "deadlines" and not any(query.deadline_s for query in queries):
         return "" if windows else "orders by deadlines, and no query has one"
-    if NEEDS.get(entry.name) == "classes" and len({query.query_class for query in queries}) < 2:
-        return "orders by classes, and all queries are of one"
     if NEEDS.get(entry.name) == "boxes" and subject.level == "query" and not subject.as_on_spark:
         return "orders the boxes of a query, and each query is one unit at query level"
     return ""

@@ -13,7 +13,6 @@ from headgate.metrics.report import Report
 from headgate.model.arrays import Floats
 from headgate.model.network.network import Network
 from headgate.model.network.units import Level, SharedPriority
-from headgate.model.plan import ALL
 from headgate.policies import Policy
 from headgate.runtime.pipeline import policy_of, simulated_options, simulated_parts
 from headgate.runtime.policy_text import Spelled
@@ -53,9 +52,9 @@ class Workload:
         limit, usual = self.options.get("train_tuples"), self.options.get("usual_train", 1)
         if limit is None or policy.tuples_a_step is None:
             return policy.train_text(usual if limit is None else limit)
-        if policy.train and limit < ALL:
-            return f"{policy.train}, at most {limit}"
-        return policy.train_text(usual) if policy.tuples_a_step <= limit else str(limit)
+        if policy.tuples_a_step <= limit:
+            return policy.train_text(usual)
+        return f"{policy.train}, at most {limit}" if policy.train else str(limit)
 
     @property
     def as_on_spark(self) -> bool:
