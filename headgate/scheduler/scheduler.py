@@ -322,7 +322,9 @@ class Scheduler:
         self.cursors[done] = call.end_train
         self._idle[done] = self._active[done]
         if self.statistics is not None:
-            self.statistics.learn(self.table, event)
+            changed = self.statistics.learn(self.table, event)
+            if self._selecting is not None:
+                self._selecting.note(changed)
             for unit in [sample.unit for sample in event.samples]:
                 conditions = self.network.paths[unit].conditions
                 self._orders.improve(unit, self.statistics.conditions(unit), conditions)

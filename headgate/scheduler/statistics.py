@@ -121,13 +121,16 @@ class Statistics:
             self._knows_all = bool(self._measured.any(axis=0).all())
         return self._knows_all
 
-    def learn(self, table: UnitTable, event: StepFinished) -> None:
-        """Learn from one call, and from the conditions that were measured after it."""
+    def learn(self, table: UnitTable, event: StepFinished) -> Ints:
+        """Learn from one call, and from the conditions that were measured after it.
+
+        Return the units whose rows of the table have changed.
+        """
         for sample in event.samples:
             self._learn_conditions(sample)
         tuples, units = event.call.tuples, np.array(event.call.units)
         if not tuples:
-            return
+            return units
         lane = int(event.lane == "job")
         table["lane"][units] = lane
         self._learn_cost(lane, units, tuples, event.seconds)
@@ -137,7 +140,9 @@ class Statistics:
         before = table["box_selectivity"][units]
         table["box_selectivity"][units] = keep * before + (1 - keep) * seen
         moved = np.abs(self._overhead_s / self._published_s - 1) > WORTH_PUBLISHING
-        self._publish(table, None if moved.any() or self._feeds else units)
+        publishes_all = bool(moved.any()) or bool(self._feeds)
+        self._publish(table, None if publishes_all else units)
+        return self._numbers if publishes_all else units
 
     def lane(self, units: Sequence[int], tuples: int) -> Lane:
         """Return the lane that is expected to be faster for a call."""

@@ -53,7 +53,7 @@ def as_on_spark() -> Network:
     return network(*paths, streams=streams, classes=CLASSES)
 
 
-SPELLED = {"threshold": "threshold(threshold_tuples=4)"}
+SPELLED = {"threshold": "threshold(threshold_tuples=25)"}
 """Policies that are another one as long as queues are as short as here, with what shows them."""
 
 
@@ -85,8 +85,8 @@ def simulated_results(name: str) -> str:
         }  # fmt: skip
         for part, sources in inputs.items():
             operator = Operator(
-                kind="map", cost_s=float(rng.uniform(1e-3, 4e-3)),
-                selectivity=float(rng.uniform(0.2, 1.0)),
+                kind="map", cost_s=float(10.0 ** rng.uniform(-4.0, -2.0)),
+                selectivity=float(rng.uniform(0.1, 1.0)),
             )  # fmt: skip
             names = (name if name in "st" else f"a{app}_{name}" for name in sources)
             boxes.append(box(f"a{app}_{part}", operator, *names))

@@ -262,12 +262,12 @@ def test_at_query_level_the_tree_is_built_again_when_its_figures_have_changed() 
         "selectivities": {"a_box": [1.0], "b_box": [1.0]},
     }
     times = {"s": [0.0] * 30 + [1000.0] * 30}
-    known, learned = (
+    declared, learned = (
         ran(PDT, times, "hr", shared_priority="pdt", learns=learns, window_tuples=5, smoothing=1.0,
             **facts)
         for learns in (False, True)
     )  # fmt: skip
-    orders = ["".join(name for name, _, _ in results(ended)) for ended in (known, learned)]
+    orders = ["".join(name for name, _, _ in results(ended)) for ended in (declared, learned)]
     assert orders[0] == ("a" * 30 + "b" * 30) * 2
     assert orders[1] == "a" * 30 + "b" * 30 + "ba" * 30  # b alone has 1 / 1.5, a has 1 / 2
 
