@@ -107,6 +107,7 @@ def _explain(entry: PolicyEntry) -> None:
         ("not when", entry.avoid),
         ("starves", "it may: a query can wait for ever" if entry.starves else "nobody"),
         ("levels", ", ".join(entry.levels)),
+        ("engines", ", ".join(entry.engines)),
         *(_on_engine(entry, engine) for engine in get_args(Engine)),
     ]
     out.print(f"{entry.name}: {entry.objective}\n\n{entry.rule}\n", highlight=False, markup=False)

@@ -54,12 +54,14 @@ class Traversal:
 class SuperboxPolicy(Around):
     """A policy that finishes one traversal before it chooses the next superbox.
 
+    A traversal calls its boxes on their whole queues: that is what the orders are made for.
+
     A worker calls the boxes of its superbox one after the other; where several workers run, each
     has its own traversal. At query level a query is one box, and the inner policy decides. There
     the second segment of a query that is cut runs first, as in every traversal of such a superbox.
     """
 
-    cuts = True
+    tuples_a_step, cuts = ALL, True
 
     def __init__(self, traversal: str, inner: str | Policy) -> None:
         if traversal not in (*ORDERS, BEST):

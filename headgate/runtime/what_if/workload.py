@@ -19,6 +19,7 @@ from headgate.runtime.policy_text import Spelled
 from headgate.runtime.what_if.simulate import simulate
 from headgate.runtime.what_if.simulated import fresh, simulation_options, simulation_values
 from headgate.runtime.what_if.traces import Trace, replaced
+from headgate.simulation.loop.run import USUAL_TRAIN
 from headgate.workloads.testbeds.named import named_testbed
 from headgate.workloads.testbeds.testbed import Testbed
 
@@ -49,7 +50,8 @@ class Workload:
 
     def train_of(self, policy: Policy) -> str:
         """Return the most tuples of a policy's calls, in words."""
-        limit, usual = self.options.get("train_tuples"), self.options.get("usual_train", 1)
+        limit = self.options.get("train_tuples")
+        usual = self.options.get("usual_train", USUAL_TRAIN)
         if limit is None or policy.tuples_a_step is None:
             return policy.train_text(usual if limit is None else limit)
         if policy.tuples_a_step <= limit:
@@ -258,8 +260,6 @@ def _options(testbed: Testbed) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if testbed.selectivities:
         options |= {"selectivities": testbed.selectivities, "interval_s": testbed.interval_s}
-    if testbed.usual_train != 1:
-        options["usual_train"] = testbed.usual_train
     for key in ("tuple_costs", "preloaded", "shared_priority"):
         if value := getattr(testbed, key):
             options[key] = value

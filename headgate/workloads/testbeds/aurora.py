@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from headgate.model.network.network import Box, Network, Path
 from headgate.model.network.operator import Operator
-from headgate.model.plan import ALL
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
@@ -97,7 +96,6 @@ def trees(
         name="aurora trees",
         network=network,
         arrivals=arrivals,
-        usual_train=ALL,
         note=f"{apps} application trees, depth {depth}, fan-out {fanout}; costs {cost_s[0]:g} to "
         f"{cost_s[1]:g} s, selectivity {selectivity:g}; {len(streams)} streams of "
         f"{rate_per_s:.4g} tuples/s, bursts of {burst}",

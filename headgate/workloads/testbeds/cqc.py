@@ -16,7 +16,6 @@ from typing import Literal, get_args
 from headgate.errors import ConfigRefused
 from headgate.model.network.network import Box, Network, Path
 from headgate.model.network.operator import Operator
-from headgate.model.plan import ALL
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.workloads.demands import above_zero, whole
@@ -93,7 +92,6 @@ def workload(
         name=f"cqc {name}" + ("" if only is None else f"_{only}"),
         network=chosen,
         arrivals=arrivals,
-        usual_train=ALL,
         note=f"workload {name}: {len(chosen.paths)} queries over {len(chosen.streams)} streams of "
         f"{rate_per_s:g} tuples/s, windows of {window_s:.4g} s, {spacing} arrivals",
         utilisation=sum(rate_per_s * tuple_s for tuple_s in works_s.values()),

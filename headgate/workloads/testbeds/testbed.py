@@ -29,7 +29,6 @@ class Testbed:
             single tuples are known (BZ §6).
         preloaded: by box, the number of tuples that wait in its queue when the run begins.
         shared_priority: how shared operators are scheduled, if the network has any.
-        usual_train: the most tuples per call in the paper, for policies that do not fix it.
     """
 
     __test__ = False  # for pytest: not a test, although the name begins with Test
@@ -45,7 +44,6 @@ class Testbed:
     tuple_costs: Mapping[str, Floats] = field(default_factory=dict)
     preloaded: Mapping[str, int] = field(default_factory=dict)
     shared_priority: SharedPriority | None = None
-    usual_train: int = 1
 
     def __post_init__(self) -> None:
         for name, times_s in self.arrivals.items():

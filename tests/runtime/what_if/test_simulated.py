@@ -10,6 +10,7 @@ import yaml
 from headgate.config import SimulationConfig
 from headgate.errors import ConfigRefused, UnknownName
 from headgate.metrics.report import Report
+from headgate.model.plan import ALL
 from headgate.runtime import workload
 from headgate.runtime.what_if.simulated import change_of, simulation_options
 from headgate.simulation.loop.run import Switch
@@ -50,12 +51,13 @@ def test_every_charge_is_paid() -> None:
     "limit", [{"train_fraction": 0.01}, {"train_cost_s": 1e-9}, {"train_spread_s": 0.0}]
 )
 def test_every_limit_of_trains_makes_more_calls(limit: dict[str, float]) -> None:
-    few = workload("aurora", **AURORA, burst=50).simulate("rr-box").calls
-    assert workload("aurora", **AURORA, burst=50, **limit).simulate("rr-box").calls > few
+    options = {**AURORA, "burst": 50, "train_tuples": ALL}
+    few = workload("aurora", **options).simulate("rr-box").calls
+    assert workload("aurora", **options, **limit).simulate("rr-box").calls > few
 
 
 def test_queues_that_are_full_at_the_start_are_sampled_over_time() -> None:
-    full = ran(preloaded=["app0_1=300"], seconds=1e-9, train_tuples=1)
+    full = ran(preloaded=["app0_1=300"], seconds=1e-9)
     empty = ran(seconds=1e-9)
     assert full.total.response_s.count >= 300 > empty.total.response_s.count
     assert len(full.over_time) > 100
@@ -125,7 +127,7 @@ def test_the_row_of_a_policy_says_its_train() -> None:
         name: ran(name).train for name in ("hr", "taat", "fas", "wrr", "rr-k", "rr(quantum_s=0.5)")
     }
     assert trains == {
-        "hr": "all", "taat": "1", "fas": "all", "wrr": "time slice", "rr-k": "30",
+        "hr": "1", "taat": "1", "fas": "all", "wrr": "time slice", "rr-k": "30",
         "rr(quantum_s=0.5)": "0.5 s",
     }  # fmt: skip
     limited = {name: ran(name, train_tuples=7).train for name in ("hr", "taat", "fas", "rr-k")}
