@@ -52,6 +52,9 @@ bench-spark: .venv/ready  ## the Spark engine against native Structured Streamin
 bench-simulation: .venv/ready  ## how fast the simulation is, also against SimPy and with 100 000 boxes
 	@.venv/bin/python bench/simulation.py --results bench/results/simulation.json
 
+bench-decisions: .venv/ready  ## what a decision of the live scheduler costs among 100 to 100 000 queries, without Spark
+	@.venv/bin/python bench/decisions.py --results bench/results/decisions.json
+
 bench-language: .venv/ready  ## windows and joins against native Structured Streaming, with and without sharing
 	@.venv/bin/python bench/language.py --results bench/results/language.json; missed=$$?; \
 	  .venv/bin/python bench/tables.py; exit $$missed

@@ -28,6 +28,7 @@ MODELS = (
     config.PolicyConfig,
     config.SparkConfig,
     config.StreamConfig,
+    config.SimulationConfig,
     config.ArrivalsConfig,
     config.ViewConfig,
     config.QueryConfig,
@@ -83,7 +84,11 @@ def _default(field: object) -> object:
     if default is not PydanticUndefined:
         return default
     value = field.default_factory()  # type: ignore[attr-defined]
-    return value.model_dump(by_alias=True) if isinstance(value, BaseModel) else value
+    return (
+        value.model_dump(by_alias=True, exclude_none=True)
+        if isinstance(value, BaseModel)
+        else value
+    )
 
 
 def _help(words: tuple[str, ...]) -> str:

@@ -4,14 +4,14 @@ import json
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from textwrap import fill, indent
-from typing import Any
+from typing import Any, get_args
 
 from rich import box
 from rich.table import Table
 
 from headgate.cli.tables import out, show
 from headgate.errors import UnknownName
-from headgate.policies import PolicyEntry, policy_entry
+from headgate.policies import Engine, PolicyEntry, fidelity, policy_entry
 from headgate.policies import policies as known_policies
 from headgate.runtime import TESTBEDS, Family, Variant
 
@@ -108,6 +108,7 @@ def _explain(entry: PolicyEntry) -> None:
         ("starves", "it may: a query can wait for ever" if entry.starves else "nobody"),
         ("levels", ", ".join(entry.levels)),
         ("engines", ", ".join(entry.engines)),
+        *(_on_engine(entry, engine) for engine in get_args(Engine)),
     ]
     out.print(f"{entry.name}: {entry.objective}\n\n{entry.rule}\n", highlight=False, markup=False)
     for name, value in pairs:
@@ -121,7 +122,18 @@ def _plain(entry: PolicyEntry) -> dict[str, object]:
         "aliases",
     )  # fmt: skip
     parameters = {key: word_of(value) for key, value in entry.parameters.items()}
-    return {**{name: getattr(entry, name) for name in names}, "parameters": parameters}
+    fidelities = {engine: fidelity(entry, engine) for engine in get_args(Engine)}
+    on_engines = {
+        engine: {"is": str(truth), "reason": truth.reason} for engine, truth in fidelities.items()
+    }
+    plain = {name: getattr(entry, name) for name in names}
+    return {**plain, "parameters": parameters, "fidelity": on_engines}
+
+
+def _on_engine(entry: PolicyEntry, engine: Engine) -> tuple[str, str]:
+    """Return the name of an engine, and how true the policy is to its rule there."""
+    truth = fidelity(entry, engine)
+    return f"on {engine}" if engine == "spark" else engine, f"{truth}: {truth.reason}"
 
 
 def _parameters(parameters: Mapping[str, Any]) -> str:

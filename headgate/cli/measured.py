@@ -40,12 +40,14 @@ def show_comparison(comparison: Comparison) -> None:
     table = Table()
     table.add_column("rank", justify="right")
     table.add_column("policy")
+    table.add_column("train")
     for name in ("mean", "least", "most", "÷ best"):
         table.add_column(name, justify="right")
     for standing in comparison.standings:
         name = standing.policy if standing.runs_on_spark else f"{standing.policy} *"
         values = (standing.mean, standing.least, standing.most)
-        table.add_row(str(standing.rank), name, *map(number, values), f"{standing.ratio:.2f}")
+        cells = (name, standing.train, *map(number, values), f"{standing.ratio:.2f}")
+        table.add_row(str(standing.rank), *cells)
     show(table)
     if not all(standing.runs_on_spark for standing in comparison.standings):
         out.print("* simulation only: it must know the outcome of each tuple", highlight=False)
@@ -87,6 +89,7 @@ def _table(reports: Sequence[Report]) -> Table:
     table.add_column("")
     for report in reports:
         table.add_column(_header(report), justify="right", max_width=WIDEST, overflow="fold")
+    table.add_row("tuples per call, at most", *(report.train for report in reports))
     totals = [report.total for report in reports]
     _add(table, "results", [float(line.response_s.count) for line in totals])
     for measure in MEASURES.values():

@@ -3,14 +3,14 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, make_dataclass
 from functools import wraps
 from inspect import Signature, signature
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
-from headgate.config import read_pipeline
+from headgate.config import SimulationConfig, read_pipeline
 from headgate.errors import ConfigRefused, UnknownName
 from headgate.runtime import Spelled, Trace, load_module, spelled, value_of
 
@@ -163,7 +163,43 @@ class SimulationOptions:
             "traces": [
                 Trace.of(text, self.trace_column, self.trace_scale) for text in self.trace or ()
             ],
+            **self._charges,
         }  # fmt: skip
+
+    @property
+    def _charges(self) -> dict[str, Any]:
+        charges = {name: getattr(self, name) for name in SimulationConfig.model_fields}
+        return {name: value for name, value in charges.items() if value is not None}
+
+
+def _flag_type(name: str, annotation: Any) -> Any:
+    """Return the type of a flag for a key of the section `simulation` of a pipeline file."""
+    if name in ("preloaded", "at"):
+        return list[str]
+    return next(kind for kind in (bool, int, float) if kind in _types(annotation))
+
+
+def _types(annotation: Any) -> list[Any]:
+    """Return the types in an annotation such as `Annotated[float, ...] | None`."""
+    return [annotation, *(kind for part in get_args(annotation) for kind in _types(part))]
+
+
+def _charge(name: str) -> tuple[str, Any, Any]:
+    """Return an option as a field of a dataclass: its name, its type and its default."""
+    key = SimulationConfig.model_fields[name]
+    text = str(key.description)
+    option = typer.Option(
+        help=f"{text[0].upper()}{text[1:]}.", rich_help_panel="Charges of the simulation"
+    )
+    return name, Annotated[_flag_type(name, key.annotation) | None, option], field(default=None)
+
+
+WITH_CHARGES = make_dataclass(
+    "SimulationOptionsWithCharges",
+    [_charge(name) for name in SimulationConfig.model_fields],
+    bases=(SimulationOptions,), frozen=True, kw_only=True,
+)  # fmt: skip
+"""The options of all commands that simulate, and one for each key of the section `simulation`."""
 
 
 def with_options(shared: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -17,7 +17,7 @@ from headgate.runtime import compare as compare_policies
 from headgate.runtime import spelled, workload
 
 
-@options.with_options(options.SimulationOptions)
+@options.with_options(options.WITH_CHARGES)
 def simulate(
     shared: options.SimulationOptions,
     ctx: typer.Context,
@@ -50,7 +50,7 @@ def simulate(
         measured.show_measures(simulated, reports)
 
 
-@options.with_options(options.SimulationOptions)
+@options.with_options(options.WITH_CHARGES)
 def compare(
     shared: options.SimulationOptions,
     ctx: typer.Context,

@@ -12,6 +12,7 @@ from headgate.config.mistakes import Mistake, Mistakes
 from headgate.config.pipeline import Pipeline, PolicyConfig, SparkConfig
 from headgate.config.pipeline_file import examine, read_pipeline
 from headgate.config.query import QueryConfig, SinkConfig, StatisticsConfig, ViewConfig
+from headgate.config.simulation import SimulationConfig, simulation_section
 from headgate.config.since import since_of
 from headgate.config.stream import ArrivalsConfig, StreamConfig
 from headgate.config.yaml_file import read_mapping
@@ -24,6 +25,7 @@ __all__ = [
     "Pipeline",
     "PolicyConfig",
     "QueryConfig",
+    "SimulationConfig",
     "SinkConfig",
     "SparkConfig",
     "StatisticsConfig",
@@ -36,5 +38,6 @@ __all__ = [
     "read_pipeline",
     "settings_of",
     "show_settings",
+    "simulation_section",
     "since_of",
 ]

@@ -6,6 +6,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Private
 
 from headgate.config.query import QueryConfig, ViewConfig
 from headgate.config.section import Name, Section, named, option_texts
+from headgate.config.simulation import SimulationConfig
 from headgate.config.stream import StreamConfig
 from headgate.errors import ConfigRefused
 from headgate.extensions import Options, source_entry
@@ -68,6 +69,10 @@ class Pipeline(Settings):
         default_factory=dict, description="views by name: streams computed from other streams"
     )
     queries: dict[Name, QueryConfig] = Field(description="queries by name", min_length=1)
+    simulation: SimulationConfig = Field(
+        default_factory=SimulationConfig,
+        description="charges and options of `headgate simulate` and `compare`",
+    )
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
 
     @property

@@ -44,6 +44,8 @@ class Report:
     memory_max: float = nan
     dead_letters: Mapping[str, int] = field(default_factory=dict)
     """By query, over all its runs: the tuples at which an expression of it failed."""
+    train: str = ""
+    """The most tuples of a call in words, in a simulation."""
     over_time: tuple[tuple[float, ...], ...] = ()
     """Samples: seconds, pending tuples and bytes, then of the results since the last sample: their
     number, mean response, mean slowdown and mean utility."""

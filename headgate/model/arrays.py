@@ -48,3 +48,14 @@ def moved_keys(values: Mapping[int, Value], before: Ints) -> dict[int, Value]:
     {0: 'b'}
     """
     return {place: values[old] for place, old in enumerate(before.tolist()) if old in values}
+
+
+def grouped(groups: Ints, count: int) -> list[Ints]:
+    """Return the places of each group, in ascending order.
+
+    >>> [places.tolist() for places in grouped(np.array([1, 0, 1, -1]), 3)]
+    [[1], [0, 2], []]
+    """
+    order = np.argsort(groups, kind="stable")
+    bounds = np.searchsorted(groups[order], np.arange(count + 1))
+    return [order[bounds[group] : bounds[group + 1]] for group in range(count)]

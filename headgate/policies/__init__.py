@@ -20,13 +20,16 @@ from headgate.policies import (
     qos_bucketed,
     rate,
     round_robin,
+    sources_last,
     superbox,
     threshold,
     wait,
 )
+from headgate.policies.fidelity import Fidelity, fidelity
 from headgate.policies.interface import Foresight, Policy, Selection, State
 from headgate.policies.priority import priority
 from headgate.policies.registry import (
+    Engine,
     PolicyEntry,
     policies,
     policy_entry,
@@ -35,6 +38,8 @@ from headgate.policies.registry import (
 )
 
 __all__ = [
+    "Engine",
+    "Fidelity",
     "Foresight",
     "Policy",
     "PolicyEntry",
@@ -47,6 +52,7 @@ __all__ = [
     "cqc",
     "edf",
     "fas",
+    "fidelity",
     "forks",
     "mss",
     "mtiq",
@@ -60,6 +66,7 @@ __all__ = [
     "rate",
     "register",
     "round_robin",
+    "sources_last",
     "superbox",
     "threshold",
     "wait",

@@ -13,7 +13,9 @@ from headgate.policies.interface import Policy, State
 from headgate.policies.methods.learning import Learning, SeededRandom, learning_named
 from headgate.policies.registry import policy_named, register
 
-LIBRARY = ("rr", "fcfs", "mtiq", "chain", "hr", "hnr", "bsd")
+LIBRARY = ("rr-box", "fcfs", "mtiq", "chain", "hr", "hnr", "bsd")
+"""The paper's round robin is a ring of operators (AMoS §2.1), so it is `rr-box` and not `rr`."""
+
 TABLE_3 = "pending:minimize:0.75,mean_response_s:minimize:0.25"
 """The paper's example of a specification: total queue size 75 %, result latency 25 %."""
 

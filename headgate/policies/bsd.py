@@ -78,10 +78,12 @@ class BalancedSlowdown(PriorityPolicy):
         self.epsilon = epsilon
         self._set, self._set_head_s = np.zeros(0, dtype=np.int64), nan
         self._offered, self._offered_head_s = self._set, nan
+        self._clusters: Ints | None = None
 
     def prepare(self, units: Units) -> None:
         super().prepare(units)
         self._offered = self._set = np.zeros(0, dtype=np.int64)
+        self._clusters = None
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         if self.search in OVER_UNITS or not len(state.ready):
@@ -92,13 +94,19 @@ class BalancedSlowdown(PriorityPolicy):
         return [Step(int(unit)) for unit in order]
 
     def hear(self, event: StepStarted | StepFinished | Measured) -> None:
+        super().hear(event)
         if isinstance(event, StepStarted) and event.call.units[0] in self._offered:
             passed = np.flatnonzero(np.isin(self._offered, event.call.units))
             self._set = self._offered[passed[-1] + 1 :]
             self._set_head_s = self._offered_head_s
 
     def may_fuse(self, table: UnitTable, unit: int, other: int) -> bool:
-        return not self.clustered or (unit in self._offered and other in self._offered)
+        if not self.clustered:
+            return True
+        if self._clusters is None:
+            return unit in self._offered and other in self._offered
+        same = table["head_arrived_at_s"][unit] == table["head_arrived_at_s"][other]
+        return bool(same and self._clusters[unit] == self._clusters[other])
 
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
         phi = self._after_a_second(table, np.arange(len(table)))
@@ -112,6 +120,7 @@ class BalancedSlowdown(PriorityPolicy):
             memory = single_units.pruned(figures)
             return Selection(memory, single_units.pruned_changed, single_units.pruned_pick)
         division, begins, cluster_of = self._divided(phi)
+        self._clusters = cluster_of  # the kernels move a unit when its figures change
         memory = kernels.clustered(division, begins, cluster_of)
         learning = figures, begins, cluster_of
         if self.search != "fagin":

@@ -8,6 +8,7 @@ from headgate.compiled import compiled
 from headgate.model.arrays import Floats, Ints
 from headgate.model.network.unit_table import UnitTable
 from headgate.model.network.units import Units
+from headgate.model.plan import ALL
 from headgate.policies.interface import Selection
 from headgate.policies.priority import PriorityPolicy
 from headgate.policies.rate import highest_rate
@@ -85,6 +86,7 @@ class WeightedRoundRobin(BoxRoundRobin):
             raise ValueError("period_s above 0 seconds")
         super().__init__()
         self.take_at_least(tuples)
+        self.tuples_a_step, self.train = ALL, "time slice"
         self.period_s = period_s
         self._places = np.zeros(0, dtype=np.int64)
         self._slices_s = np.zeros(0)

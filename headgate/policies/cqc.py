@@ -13,6 +13,10 @@ from headgate.model.plan import ALL, Step
 from headgate.policies.interface import Policy, State
 from headgate.policies.methods.around import Around
 from headgate.policies.registry import register
+from headgate.policies.sources_last import operators_first, source_operators
+
+POLLS = 2
+"""How often a class without tuples polls its sources before it yields (CQC §4.2)."""
 
 
 @dataclass
@@ -62,8 +66,9 @@ class Cqc(Around):
 
     At operator level the operators that only streams feed are the sources of their class: they run
     when no other operator of the class has tuples (CQC §3). In the paper, a class that waits for
-    tuples polls its sources twice and then yields the rest of its turn. Here a poll takes no time,
-    so a second poll would find what the first has found, and a class without tuples yields at once.
+    tuples polls its sources twice and then yields the rest of its turn. Here a second poll would
+    find what the first has found, so a class without tuples yields at once. A simulation charges
+    `poll_s` for both polls.
 
     Args:
         inner: the policy inside a class, by name or as an object.
@@ -89,6 +94,7 @@ class Cqc(Around):
         self._class_of_unit: list[int] = []
         self._is_source = np.zeros(0, dtype=np.bool_)
         self._steps, self._steps_s = 0, 0.0
+        self._polls = 0
 
     def prepare(self, units: Units) -> None:
         self.inner.prepare(units)
@@ -99,10 +105,7 @@ class Cqc(Around):
         self.turns.sort(key=lambda turn: -turn.priority)
         self._position = 0
         self._class_of_unit = [shape.query_class for shape in units.shapes]
-        at_operator_level = units.level == "operator"
-        self._is_source = np.array(
-            [at_operator_level and not shape.fed_by for shape in units.shapes]
-        )
+        self._is_source = source_operators(units)
         self._share_out(self.period_s)
         for turn in self.turns:
             turn.quota_s = turn.slice_s
@@ -117,9 +120,11 @@ class Cqc(Around):
             if turn.used_s == 0 and turn.quota_s <= 0:
                 turn.quota_s += turn.slice_s
             elif turn.number in waiting and turn.used_s < turn.quota_s:
-                inside = self._sources_last(state.ready[classes == turn.number])
+                inside = operators_first(state.ready[classes == turn.number], self._is_source)
                 return self.inner.plan(replace(state, ready=inside), now_s)
             else:
+                if turn.number not in waiting:
+                    self._polls += POLLS
                 turn.settle()
             self._position = (self._position + 1) % len(self.turns)
             if self._position == 0:
@@ -139,6 +144,10 @@ class Cqc(Around):
         self._steps_s += event.seconds
         self._share_out(max(self.period_s, self.period_steps * self._steps_s / self._steps))
 
+    def take_polls(self) -> int:
+        polls, self._polls = self._polls, 0
+        return polls
+
     def may_fuse(self, table: UnitTable, unit: int, other: int) -> bool:
         same_class = self._class_of_unit[unit] == self._class_of_unit[other]
         return same_class and self.inner.may_fuse(table, unit, other)
@@ -148,11 +157,6 @@ class Cqc(Around):
 
     def rates(self, table: UnitTable, units: Ints, now_s: float) -> Floats | None:
         return self.inner.rates(table, units, now_s)
-
-    def _sources_last(self, ready: Ints) -> Ints:
-        """Return the operators of a class that have tuples, or its sources if there are none."""
-        operational = ready[~self._is_source[ready]]
-        return operational if len(operational) else ready
 
     def _share_out(self, period_s: float) -> None:
         total = sum(turn.priority for turn in self.turns)

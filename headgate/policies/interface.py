@@ -13,7 +13,7 @@ from headgate.model.arrays import Floats
 from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.model.network.unit_table import UnitTable
 from headgate.model.network.units import Units
-from headgate.model.plan import Step
+from headgate.model.plan import ALL, Step
 
 
 class Foresight(Protocol):
@@ -62,8 +62,15 @@ class Policy(ABC):
     spelled: str = ""
     """The policy as written on a command line, with parameters; empty if not created by name."""
 
-    tuples_a_step: int = 1
-    """How many tuples a step takes in the policy's paper. The settings of a run override it."""
+    tuples_a_step: int | None = None
+    """The most tuples per call, where the policy's definition fixes it; None leaves it to the run,
+    so that policies are compared with the same trains. The settings of a run may limit it."""
+
+    train: str = ""
+    """The train in words, where `tuples_a_step` does not say it."""
+
+    visits_empty: bool = False
+    """True if a decision visits units without tuples, whose turn it would be."""
 
     foresees: bool = False
     """True if the policy must know the outcome of waiting tuples, as only a simulation does."""
@@ -93,6 +100,10 @@ class Policy(ABC):
     def hear(self, event: StepStarted | StepFinished | Measured) -> None:  # noqa: B027  # nor to remember
         """Take note of a started step, of a finished step, or of new measurements."""
 
+    def take_polls(self) -> int:
+        """Return how often sources were polled in vain since the last call of this."""
+        return 0
+
     def may_fuse(self, table: UnitTable, unit: int, other: int) -> bool:
         """Return True if two neighbors in a plan may share one call, and so wait for each other."""
         return True
@@ -107,6 +118,15 @@ class Policy(ABC):
         A rate is a numerator over C̄. Only rates add up when units run together (Sharaf §3.6).
         """
         return None
+
+    def train_text(self, usual: int) -> str:
+        """Return the train of a call in words.
+
+        Args:
+            usual: the most tuples per call if the policy's definition does not fix it.
+        """
+        tuples = usual if self.tuples_a_step is None else self.tuples_a_step
+        return self.train or ("all" if tuples >= ALL else str(tuples))
 
     def inside(self) -> Sequence["Policy"]:
         """Return the policies that may decide in place of this one."""

@@ -19,7 +19,6 @@ from headgate.policies.structures.envelope import slope_of, steepest_line
 class Foreseeing(Policy):
     """A policy that ranks units by what is known about each of their pending tuples."""
 
-    tuples_a_step = ALL
     foresees = True
 
     def __init__(self) -> None:
@@ -153,7 +152,7 @@ class RoundRobinVisits(Policy):
     def __init__(self, k: float = 30) -> None:
         if not (0 < k < 1 or (k >= 1 and k == int(k))):
             raise ValueError("k of 1 or more whole tuples, or a fraction of the queue below 1")
-        self.k = k
+        self.k, self.train = k, (f"{k:g}" if k >= 1 else f"{k:.0%} of the queue")
         self._current_unit, self._left = -1, 0
         self._offered: dict[int, int] = {}
 

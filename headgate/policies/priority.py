@@ -11,14 +11,20 @@ from numpy.typing import NDArray
 
 from headgate.errors import ConfigRefused
 from headgate.model.arrays import Floats
+from headgate.model.events import Measured, StepFinished, StepStarted
+from headgate.model.network.graph import Graph, Way
+from headgate.model.network.priority_tree import combined, priority_tree
 from headgate.model.network.unit_table import UNIT, Unit, UnitTable
-from headgate.model.network.units import Units, combined
+from headgate.model.network.units import Units
 from headgate.model.plan import Step
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.registry import Engine, register
 from headgate.policies.structures import selection as kernels
 
 PriorityFunction = Callable[[Unit, float], float]
+
+Tree = tuple[tuple[Way, ...], float, tuple[int, ...]]
+"""The segments that count for a unit, their C̄, and the units that run with it."""
 
 Changes = Literal["never", "wait", "queue", "time"]
 """When a priority changes. `never`: only when figures are measured. `wait`: in proportion to the
@@ -32,7 +38,7 @@ def priority(
     paper: str = "",
     starves: bool = True,
     changes: Changes = "time",
-    tuples_a_step: int = 1,
+    tuples_a_step: int | None = None,
     foresees: bool = False,
     engines: tuple[Engine, ...] = ("simulation", "spark"),
     aliases: tuple[str, ...] = (),
@@ -82,13 +88,18 @@ class PriorityPolicy(Policy):
         self,
         function: Any,
         changes: Changes = "time",
-        tuples_a_step: int = 1,
+        tuples_a_step: int | None = None,
         foresees: bool = False,
     ) -> None:
         self._python, self.changes = function, changes
         self.tuples_a_step, self.foresees = tuples_a_step, foresees
         self._shared: tuple[int, ...] = ()
         self._units: Units | None = None
+        self._next_of_tree: tuple[int, ...] = ()
+        self._figures = b""
+        self._graph: Graph | None = None
+        self._trees: dict[int, Tree] = {}
+        self._declared = np.zeros((0, 2))
 
     @property
     def function(self) -> Any:
@@ -97,15 +108,32 @@ class PriorityPolicy(Policy):
 
     def prepare(self, units: Units) -> None:
         """Compile the priority function, so that the first decision is as fast as later ones."""
-        self._units = units
+        self._units, self._next_of_tree = units, ()
+        self._figures, self._trees = b"", {}
         self._shared = tuple(
             shape.number for shape in units.shapes if self._adds_up and len(shape.segments) > 1
         )
+        if self._shared and (units.level == "operator" or units.rebuilds_trees):
+            self._declared = np.array([units.figures(unit) for unit in range(len(units))])
         kernels.priorities(np.ones(1, dtype=UNIT), np.zeros(1, dtype=np.int64), 0.0, self.function)
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         values = self.values(state.table, state.ready, now_s)
-        return list(map(Step, state.ready[np.argsort(-values, kind="stable")].tolist()))
+        order = state.ready[np.argsort(-values, kind="stable")].tolist()
+        first = [unit for unit in self._next_of_tree if unit in order]
+        return [Step(unit, continues=True) for unit in first] + [
+            Step(unit) for unit in order if unit not in first
+        ]
+
+    def hear(self, event: StepStarted | StepFinished | Measured) -> None:
+        """Note which units of a priority-defining tree come next: the tree runs as one."""
+        if self._units is None or not self._units.rebuilds_trees:
+            return
+        if isinstance(event, StepStarted):
+            unit = event.call.units[0]
+            tree = self._trees.get(unit)
+            left = tuple(other for other in self._next_of_tree if other != unit)
+            self._next_of_tree = left if tree is None else tree[2]
 
     def values(self, table: UnitTable, chosen: Any, now_s: float) -> Floats:
         """Return the current priority of each chosen unit."""
@@ -170,28 +198,36 @@ class PriorityPolicy(Policy):
         position_of = {int(unit): position for position, unit in enumerate(chosen)}
         for unit in self._shared:
             if unit in position_of:
-                values[position_of[unit]] = self._together(self._units, table[unit])
+                values[position_of[unit]] = self._together(self._units, table, unit)
 
-    def _together(self, units: Units, row: Any) -> float:
-        """Return the value of a unit in which several segments begin: `max`, or eq 3.9 over all.
+    def _together(self, units: Units, table: UnitTable, unit: int) -> float:
+        """Return the value of a unit in which several segments begin (Sharaf §3.6).
 
+        It is that of the best segment (`max`), of all (eq 3.9), or of the priority-defining tree.
         The overhead of a call is charged to one tuple, so that the value does not change while the
-        queue grows. If S and C̄ of the unit have been measured since, the declared values of all
-        segments are scaled alike. A Φ that is split from W keeps the declared values.
+        queue grows. At operator level, the segments have the measured figures of their boxes. At
+        query level a call measures all its boxes together, so that the declared values of its
+        segments are scaled alike; there a Φ that is split from W keeps the declared values.
         """
-        unit, call_s = int(row["unit"]), float(row["overhead_s"])
+        row: Any = table[unit]
+        call_s = float(row["overhead_s"])
+        ways, ways_s = units.shapes[unit].segments, units.cost_s(unit)
+        by_boxes = units.level == "operator" or units.rebuilds_trees
+        if by_boxes:
+            ways, ways_s, _ = self._tree(units, table, unit)
         segments = tuple(
             replace(
                 segment,
                 cost_s=call_s + segment.cost_s,
                 ideal_s=segment.ideal_s + call_s * units.calls_of(segment.query),
             )
-            for segment in units.shapes[unit].segments
+            for segment in ways
         )
         declared = sum(segment.selectivity for segment in segments)
-        declared_s = call_s + units.cost_s(unit)
+        declared_s = call_s + ways_s
         measured_s = call_s + float(row["tuple_cost_s"])
-        follows = self.changes == "never" and declared > 0 and measured_s > 0
+        follows = not by_boxes and self.changes == "never"
+        follows = follows and declared > 0 and measured_s > 0
         scale = float(row["selectivity"]) / declared * (declared_s / measured_s) if follows else 1.0
         if units.shared_priority == "max":
             best = max(
@@ -200,3 +236,37 @@ class PriorityPolicy(Policy):
             )
             return scale * best
         return scale * combined(segments, declared_s, self.value)
+
+    def _tree(self, units: Units, table: UnitTable, unit: int) -> Tree:
+        """Return the segments that count for a unit by the present figures."""
+        figures = table["box_selectivity"].tobytes() + table["box_cost_s"].tobytes()
+        if self._figures != figures:
+            self._figures, self._trees = figures, {}
+            self._graph = self._measured(units, table)
+        if unit not in self._trees:
+            graph, shape = self._graph or units.graph, units.shapes[unit]
+            place, fed = (shape.box, shape.side), tuple[int, ...]()
+            ways, cost_s = graph.ways(*place), graph.mean_cost_s(*place)
+            if units.shared_priority == "pdt":
+                tree = priority_tree(graph, *place, self.value)
+                ways, cost_s = tree.ways, tree.cost_s
+                behind = [units.shapes[reader] for reader in shape.feeds]
+                unit_of = {(reader.box, reader.side): reader.number for reader in behind}
+                fed = tuple(unit_of[reader] for reader in tree.readers if reader in unit_of)
+            self._trees[unit] = ways, cost_s, fed
+        return self._trees[unit]
+
+    def _measured(self, units: Units, table: UnitTable) -> Graph:
+        """Return the graph with the figures of the table, where they differ from the declared.
+
+        The figures of a call are those of all its boxes, so they stand at its first box.
+        """
+        differs = table["box_selectivity"] != self._declared[:, 0]
+        differs |= table["box_cost_s"] != self._declared[:, 1]
+        figures = {}
+        for unit in np.flatnonzero(differs).tolist():
+            row, stages = table[unit], units.shapes[unit].stages
+            places = [(stage.box, stage.side) for stage in stages]
+            figures.update(dict.fromkeys(places[1:], (1.0, 0.0)))
+            figures[places[0]] = float(row["box_selectivity"]), float(row["box_cost_s"])
+        return units.graph.measured(figures) if figures else units.graph

@@ -124,8 +124,6 @@ class Qos(Policy):
     remaining time of the farthest.
     """
 
-    tuples_a_step = ALL
-
     def __init__(self) -> None:
         self._ranges = latency_ranges(np.zeros(0, dtype=np.int64), [], [])
 

@@ -84,8 +84,6 @@ class QosBucketed(Policy):
     it costs no more than taking it from such a queue, whose order would be out of date.
     """
 
-    tuples_a_step = ALL
-
     def __init__(self, gradients: int = 10, slacks: int = 10) -> None:
         if gradients < 1 or slacks < 1:
             raise ValueError("gradients and slacks of 1 or more buckets")

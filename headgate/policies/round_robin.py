@@ -34,13 +34,22 @@ class BoxRoundRobin(Policy):
 
     The turn advances from the *first* unit of a fused call. If it advanced from the last one, a
     unit that reads other trains than its neighbors could be skipped forever.
+
+    A decision examines the units whose turn it would be and that have no tuples, too: in STREAM,
+    visiting them was the largest cost of round robin (CQC §3). A simulation charges `visit_s` for
+    each of them.
     """
+
+    visits_empty = True
 
     def __init__(self, quantum_s: float | None = None) -> None:
         if quantum_s is not None and not quantum_s >= 0:
             raise ValueError("quantum_s of 0 or more seconds")
         self.quantum_s = quantum_s
         self.fewest = 1
+        if quantum_s is not None:
+            self.tuples_a_step = ALL
+            self.train = f"{quantum_s:g} s" if quantum_s else "1"
         self._at_query_level = True
         self._served_last = NO_UNIT
 
@@ -66,7 +75,7 @@ class BoxRoundRobin(Policy):
         """Set the smallest number of tuples per turn, however short the turn is."""
         if not (isinstance(tuples, int) and 1 <= tuples <= ALL):
             raise ValueError("tuples of 1 or more a call")
-        self.fewest = self.tuples_a_step = tuples
+        self.fewest, self.train = tuples, str(tuples)
 
     def places(self, chosen: Ints) -> Ints:
         """Return the position of each chosen unit in the round."""
@@ -172,6 +181,7 @@ def tuple_at_a_time(tuples: int = 1) -> Policy:
     """
     policy = BoxRoundRobin(quantum_s=0.0)
     policy.take_at_least(tuples)
+    policy.tuples_a_step = tuples
     return policy
 
 
@@ -263,9 +273,10 @@ def turn_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, in
     place = next_ready(bits, last[0] + 1)
     if place < 0:
         return NO_UNIT, 0, 0
+    visited = 1 + (place - last[0] - 1) % len(order)
     last[0] = place
     unit = order[place]
-    return unit, tuples_of_turn(slices_s, manner, table, unit), 1
+    return unit, tuples_of_turn(slices_s, manner, table, unit), visited
 
 
 @compiled
@@ -285,8 +296,8 @@ def query_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, i
     query = next_ready(bits, last[0] + 1)
     if query < 0:
         return NO_UNIT, 0, 0
+    chosen, best, examined = NO_UNIT, -np.inf, (query - last[0] - 1) % (len(begins) - 1)
     last[0] = query
-    chosen, best, examined = NO_UNIT, -np.inf, 0
     for position in range(begins[query], begins[query + 1]):
         unit = members[position]
         if ready[unit]:

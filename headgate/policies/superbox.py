@@ -10,12 +10,16 @@ from headgate.model.network.units import Units
 from headgate.model.plan import ALL, Step
 from headgate.policies.interface import Policy, Selection, State
 from headgate.policies.methods.around import Around
-from headgate.policies.methods.traversal import ORDERS, Superbox, superboxes_of
-from headgate.policies.registry import policies, register
+from headgate.policies.methods.traversal import (
+    BEST,
+    ORDERS,
+    Arrivals,
+    Superbox,
+    best_latency,
+    superboxes_of,
+)
+from headgate.policies.registry import policy_named, register
 from headgate.policies.round_robin import BoxRoundRobin
-
-RANKED_BY = ("qos", "hr")
-"""The default inner policy of `top-k`, which ranks its boxes: the first of these that exists."""
 
 
 @dataclass(eq=False)
@@ -50,6 +54,8 @@ class Traversal:
 class SuperboxPolicy(Around):
     """A policy that finishes one traversal before it chooses the next superbox.
 
+    A traversal calls its boxes on their whole queues: that is what the orders are made for.
+
     A worker calls the boxes of its superbox one after the other; where several workers run, each
     has its own traversal. At query level a query is one box, and the inner policy decides. There
     the second segment of a query that is cut runs first, as in every traversal of such a superbox.
@@ -58,8 +64,8 @@ class SuperboxPolicy(Around):
     tuples_a_step, cuts = ALL, True
 
     def __init__(self, traversal: str, inner: str | Policy) -> None:
-        if traversal not in ORDERS:
-            raise ValueError("traversal: one of " + ", ".join(ORDERS))
+        if traversal not in (*ORDERS, BEST):
+            raise ValueError("traversal: one of " + ", ".join((*ORDERS, BEST)))
         super().__init__(inner)
         self.traversal = traversal
         self._at_query_level = True
@@ -70,6 +76,8 @@ class SuperboxPolicy(Around):
         self._waiting: list[Traversal] = []
         self._traversal_by_call: dict[int, Traversal] = {}
         self._next: tuple[Traversal, int] | None = None
+        self._begun_at_s: dict[int, float] = {}
+        self._lasted_s: dict[int, float] = {}
 
     def prepare(self, units: Units) -> None:
         self.inner.prepare(units)
@@ -82,6 +90,7 @@ class SuperboxPolicy(Around):
                 self._applications_by_unit[unit].append(number)
         self._sources = frozenset(shape.number for shape in units.shapes if not shape.fed_by)
         self._waiting, self._traversal_by_call, self._next = [], {}, None
+        self._begun_at_s, self._lasted_s = {}, {}
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
         if self._at_query_level:
@@ -109,6 +118,7 @@ class SuperboxPolicy(Around):
             traversal = self._traversal_by_call.pop(event.call.number, None)
             if traversal is not None:
                 self._waiting.append(traversal)
+                self._lasted_s[traversal.application] += event.seconds
 
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
         if units.level == "query" and not _second_segments(units):
@@ -136,10 +146,34 @@ class SuperboxPolicy(Around):
         busy = {traversal.application for traversal in self._traversal_by_call.values()}
         free = [number for number in waiting if number not in busy] or waiting
         application, units = self.choose(state, now_s, free)
-        calls = ORDERS[self.traversal](self._superboxes[application], state.table, units)
-        pending = state.table["pending"]
+        superbox, pending = self._superboxes[application], state.table["pending"]
+        if self.traversal == BEST:
+            arrivals = self._arrivals(application, units, state.table, now_s)
+            calls = best_latency(superbox, state.table, units, arrivals)
+        else:
+            calls = ORDERS[self.traversal](superbox, state.table, units)
         most = {unit: int(pending[unit]) for unit in units if unit in self._sources}
         return Traversal(application, calls, most)
+
+    def _arrivals(
+        self, application: int, units: Collection[int], table: UnitTable, now_s: float
+    ) -> Arrivals:
+        """Return what to expect during a traversal: as much per second as since the last one.
+
+        A traversal takes all tuples of its sources that wait when it begins. So those that wait at
+        the next one have come in between.
+        """
+        before_s = self._begun_at_s.get(application, now_s)
+        if before_s >= now_s:
+            return Arrivals({})
+        sources = [unit for unit in units if unit in self._sources]
+        per_s = {unit: float(table["pending"][unit]) / (now_s - before_s) for unit in sources}
+        others_s = sum(
+            seconds
+            for other, seconds in self._lasted_s.items()
+            if other != application and self._begun_at_s[other] >= before_s
+        )
+        return Arrivals(per_s, others_s)
 
     def _start(self, event: StepStarted) -> None:
         if self._next is None or self._next[1] != event.call.units[0]:
@@ -150,6 +184,8 @@ class SuperboxPolicy(Around):
         else:
             # A new traversal began, so those that wait for their turn have nothing left to do.
             self._waiting = []
+            self._begun_at_s[chosen.application] = event.at_s
+            self._lasted_s[chosen.application] = 0.0
             self.begun(chosen.application)
         chosen.pass_by(unit)
         self._traversal_by_call[event.call.number] = chosen
@@ -175,8 +211,8 @@ class ApplicationAtATime(SuperboxPolicy):
 
     Args:
         traversal: the order of the boxes: `mc`, `ml`, `mm`, or `best`, which is `mc` or `ml`,
-            whichever the cost model expects to have the lower latency for the waiting tuples
-            (Aurora §5.3).
+            whichever the cost model expects to have the lower latency for the tuples that wait and
+            those that arrive meanwhile (Aurora §5.3).
     """
 
     def __init__(self, traversal: str = "mc") -> None:
@@ -255,7 +291,7 @@ class TopKSpanner(SuperboxPolicy):
         k: how many boxes to span.
         traversal: the order of the boxes, as in `aaat`.
         inner: the policy that ranks boxes, by name or as an object; by default the p-tuple of `qos`
-            if that policy exists, else `hr`.
+            if a query has a QoS graph, else `hr`.
     """
 
     def __init__(
@@ -263,10 +299,14 @@ class TopKSpanner(SuperboxPolicy):
     ) -> None:
         if not (isinstance(k, int) and k >= 1):
             raise ValueError("k of 1 box or more")
-        if inner is None:
-            inner = next(name for name in RANKED_BY if name in policies())
-        super().__init__(traversal, inner)
-        self.k = k
+        super().__init__(traversal, inner or "hr")
+        self.k, self._ranks_by_default = k, inner is None
+
+    def prepare(self, units: Units) -> None:
+        if self._ranks_by_default:
+            has_graphs = any(path.query.qos for path in units.network.paths)
+            self.inner = policy_named("qos" if has_graphs else "hr")
+        super().prepare(units)
 
     def choose(
         self, state: State, now_s: float, free: Sequence[int]

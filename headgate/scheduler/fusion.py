@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from headgate.errors import PlanRejected
 from headgate.model.arrays import Ints
 from headgate.model.network.unit_table import UnitTable
 from headgate.model.plan import Step
@@ -70,3 +71,15 @@ def _worth_waiting_for(
     seconds = np.bincount(place, table["box_cost_s"][units] * tuples)
     cheap: np.ndarray = seconds[place] <= table["overhead_s"][units]
     return cheap
+
+
+def check(steps: Sequence[Step], ready: Ints, policy: str) -> None:
+    """Raise PlanRejected if a plan cannot run; policies suggest, the scheduler decides."""
+    units, may_run = [step.unit for step in steps], set(ready.tolist())
+    if len(units) == len(may_run.intersection(units)):
+        return
+    for number, unit in enumerate(units):
+        reason = "" if unit in may_run else "has nothing pending, runs, or does not exist"
+        reason = "the same plan has named already" if unit in units[:number] else reason
+        if reason:
+            raise PlanRejected(policy=policy, unit=unit, reason=reason)

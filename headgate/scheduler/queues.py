@@ -63,6 +63,13 @@ class StreamBuffer:
         means_s = sums_s / np.maximum(1, self.pending(cursors)) + (self._base_s or 0.0)
         return np.where(cursors < self.end, means_s, np.inf)
 
+    def arrived_before(self, cursors: Ints, instants_s: Floats) -> Ints:
+        """Count the tuples from each cursor on, in trains that began before an instant."""
+        heads_s = self._head_at_s[: self.end - self._dropped]
+        places, begins = np.searchsorted(heads_s, instants_s, side="left"), self._place(cursors)
+        counts: Ints = self._start[np.maximum(places, begins)] - self._start[begins]
+        return counts
+
     def train_after(self, cursor: int, tuples: int) -> int:
         """Return the end of the longest run of trains with at most `tuples`; at least one train."""
         used: Ints = self._start[: self.end - self._dropped + 1]

@@ -19,7 +19,7 @@ from headgate.model.events import (
 )
 from headgate.model.network.network import Network
 from headgate.model.network.unit_table import UnitTable
-from headgate.model.plan import BoxCall
+from headgate.model.plan import BoxCall, Lane
 from headgate.scheduler.filter_order import ConditionOrders
 from headgate.scheduler.statistics import Statistics
 
@@ -46,6 +46,23 @@ class Rows:
         """Return the next train of a unit; None if the scheduler does not have it."""
         row = self.network.places.get(number)
         return None if row is None else int(self.cursors[row])
+
+    def lane_text(self, number: int, tuples: int, lane: Lane | None) -> str:
+        """Return the lane that a call of a unit takes, as the first word, and the reason."""
+        row = self.network.places.get(number)
+        if row is None:
+            return "driver: the query is new, and the scheduler has not heard of it yet"
+        if lane is not None or self.statistics is None:
+            return f"{lane or 'driver'} for every call"
+        return self.statistics.lane_text((row,), tuples)
+
+    def order_text(self, number: int) -> str | None:
+        """Return the order of a unit's conditions and why; None if they were not measured."""
+        row = self.network.places.get(number)
+        if row is None:
+            return None
+        figures = None if self.statistics is None else self.statistics.conditions(row)
+        return self.orders.text(row, figures, self.network.paths[row].conditions)
 
     def event(self, event: Event) -> Event:
         """Return an event from outside with rows for ids."""

@@ -5,8 +5,7 @@ from math import inf
 
 import numpy as np
 
-from headgate.errors import PlanRejected
-from headgate.model.arrays import Ints, moved, places_before
+from headgate.model.arrays import Ints, grouped, moved, places_before
 from headgate.model.events import (
     Event,
     Measured,
@@ -28,10 +27,12 @@ from headgate.model.plan import ALL, BoxCall, Lane, Step
 from headgate.policies.interface import Policy, State
 from headgate.scheduler.feeds import feeds_of
 from headgate.scheduler.filter_order import ConditionOrders
-from headgate.scheduler.fusion import fuse
+from headgate.scheduler.fusion import check, fuse
 from headgate.scheduler.monitor import Monitor
+from headgate.scheduler.queue_columns import QueueColumns
 from headgate.scheduler.queues import StreamBuffer
 from headgate.scheduler.rows import Rows
+from headgate.scheduler.selecting import Selecting, selecting
 from headgate.scheduler.shedder import skips_of
 from headgate.scheduler.statistics import Statistics
 from headgate.scheduler.together import Together, call_groups
@@ -83,17 +84,18 @@ class Scheduler:
         self.buffers = [StreamBuffer(first) for first in firsts]
         self._most_tuples = [train_tuples] * len(firsts)
         self._idle, self._active = np.ones((2, len(table)), dtype=np.bool_)
-        self._delayed_until_s = np.full(len(table), inf)
+        self._delayed_until_s, self._retry_at_s = np.full(len(table), inf), inf
         self._commit_shed, self._overloaded_until_s = shed, -inf
         self._running = self._calls = self._figures = 0
         self._more_follow = False
         self._monitor: Monitor | None = None
+        self._selecting: Selecting | None = None
         self._prepare()
 
     @property
     def wake_at_s(self) -> float:
         """When to plan again without an event: for the policy, or to retry a delayed unit."""
-        return float(self._delayed_until_s.min(initial=self.policy.wake_at_s))
+        return min(self._retry_at_s, self.policy.wake_at_s)
 
     def hear(self, event: Event) -> None:
         """Update the state by one event, in which units have ids."""
@@ -117,10 +119,12 @@ class Scheduler:
                 self._overloaded_until_s = event.until_s
             case UnitDelayed():
                 self._delayed_until_s[event.unit] = event.until_s
-                self._idle[event.unit] = False
+                self._retry_at_s = min(self._retry_at_s, event.until_s)
+                self._rest([event.unit])
             case UnitFailed() | QueryStopped():
                 # Its cursor stays, and it is never idle again, so that no plan includes it.
-                self._active[event.unit] = self._idle[event.unit] = False
+                self._active[event.unit] = False
+                self._rest([event.unit])
             case NetworkChanged():
                 self._change(event)
             case PolicyChanged():
@@ -154,22 +158,11 @@ class Scheduler:
 
     def lane_text(self, unit: int, tuples: int) -> str:
         """Return the lane that a call of a unit takes, as the first word, and the reason."""
-        rows = self.rows
-        row = rows.network.places.get(unit)
-        if row is None:
-            return "driver: the query is new, and the scheduler has not heard of it yet"
-        if self.lane is not None or rows.statistics is None:
-            return f"{self.lane or 'driver'} for every call"
-        return rows.statistics.lane_text((row,), tuples)
+        return self.rows.lane_text(unit, tuples, self.lane)
 
     def order_text(self, unit: int) -> str | None:
         """Return the order of a unit's conditions and why; None if they were not measured."""
-        rows = self.rows
-        row = rows.network.places.get(unit)
-        if row is None:
-            return None
-        figures = None if rows.statistics is None else rows.statistics.conditions(row)
-        return rows.orders.text(row, figures, rows.network.paths[row].conditions)
+        return self.rows.order_text(unit)
 
     def passed(self, stream: int) -> int:
         """Return the first train of a stream that a unit still needs; failed units do not count."""
@@ -196,11 +189,9 @@ class Scheduler:
 
     def _prepare(self) -> None:
         """Set up everything that depends on the network or the policy, before the next plan."""
-        streams = range(len(self.network.streams))
-        self._units_of_stream = [
-            np.flatnonzero(self.table["stream"] == stream) for stream in streams
-        ]
+        self._units_of_stream = grouped(self.table["stream"], len(self.network.streams))
         self._whole = [path.runs_whole for path in self.network.paths]
+        self._columns = QueueColumns(self.network)
         units = units_of(self.network)
         if self.statistics is not None:
             self.statistics.connect(feeds_of(units), self.table)
@@ -215,6 +206,9 @@ class Scheduler:
                 self._together.seen(
                     policy, self.table, numbers, self._call_groups, self.cursors, 0.0
                 )
+        self._selecting = selecting(
+            self.policy, units, self.table, self._call_groups, self.shared_priority
+        )
         watched = self.policy.wake_at_s < inf
         self._monitor = Monitor(self.network, self.table) if watched else None
 
@@ -231,6 +225,7 @@ class Scheduler:
         self._idle[begin] = self._active[begin] = True
         self._delayed_until_s = moved(self._delayed_until_s, before)
         self._delayed_until_s[begin] = inf
+        self._retry_at_s = float(self._delayed_until_s.min(initial=inf))
         statistics = None if self.statistics is None else self.statistics.moved(table, before)
         self._adopt(Rows(event.network, table, cursors, statistics, self._orders.moved(before)))
         for stream in sorted(event.first_trains):
@@ -243,13 +238,27 @@ class Scheduler:
         for units in self._units_of_stream:
             self._refresh(units)
 
+    def _rest(self, units: Sequence[int]) -> None:
+        """Take units out of all plans until they are refreshed."""
+        rows = np.array(units)
+        self._idle[rows] = self.table["ready"][rows] = False
+        if self._selecting is not None:
+            self._selecting.note(rows)
+
     def _try_again(self, now_s: float) -> None:
+        if now_s < self._retry_at_s:
+            return
         for unit in np.flatnonzero(self._delayed_until_s <= now_s):
             self._delayed_until_s[unit] = inf
             self._idle[unit] = self._active[unit]
             self._refresh(np.array([unit]))
+        self._retry_at_s = float(self._delayed_until_s.min(initial=inf))
 
     def _next_call(self, now_s: float) -> BoxCall | None:
+        measured = self.statistics is None or self.statistics.knows_all
+        if self._selecting is not None and measured:
+            step = self._selecting.pick(self.table, now_s)
+            return None if step is None else self._call_of(self._beside(step), now_s)
         ready = self.ready
         if not len(ready):
             return None
@@ -263,9 +272,19 @@ class Scheduler:
                 in_charge, table, ready, self._call_groups, self.cursors, now_s
             )
         steps = self.policy.plan(State(visible, ready, self._figures), now_s)
-        if not steps:
-            return None
-        self._check(steps, ready)
+        check(steps, ready, self.policy.name)
+        return self._call_of(steps, now_s) if steps else None
+
+    def _beside(self, step: Step) -> list[Step]:
+        """Return a step, and steps of the ready units that may join its call."""
+        if self.most_fused < 2:
+            return [step]
+        readers = self._units_of_stream[self.table["stream"][step.unit]]
+        ready = readers[self.table["ready"][readers]]
+        return [step, *(Step(unit) for unit in ready.tolist() if unit != step.unit)]
+
+    def _call_of(self, steps: Sequence[Step], now_s: float) -> BoxCall:
+        table, in_charge = self.table, self.policy.in_charge(now_s)
         whole = self._whole[steps[0].unit]
 
         def may_fuse(unit: int, other: int) -> bool:
@@ -278,17 +297,6 @@ class Scheduler:
         tuples = min(step.tuples for step in members)
         return self._call(tuple(step.unit for step in members), tuples, stop, now_s)
 
-    def _check(self, steps: Sequence[Step], ready: Ints) -> None:
-        """Raise PlanRejected if a plan cannot run; policies suggest, the scheduler decides."""
-        units, may_run = [step.unit for step in steps], set(ready.tolist())
-        if len(units) == len(may_run.intersection(units)):
-            return
-        for number, unit in enumerate(units):
-            reason = "" if unit in may_run else "has nothing pending, runs, or does not exist"
-            reason = "the same plan has named already" if unit in units[:number] else reason
-            if reason:
-                raise PlanRejected(policy=self.policy.name, unit=unit, reason=reason)
-
     def _call(self, units: tuple[int, ...], tuples: int, stop: int | None, now_s: float) -> BoxCall:
         stream = int(self.table["stream"][units[0]])
         buffer, first = self.buffers[stream], int(self.cursors[units[0]])
@@ -300,7 +308,7 @@ class Scheduler:
         call = BoxCall(self._calls, units, stream, first, end, call_tuples, lane, orders)
         self._calls += 1
         self._running += 1
-        self._idle[list(units)] = False
+        self._rest(units)
         self._tell(StepStarted(now_s, call))
         return call
 
@@ -314,7 +322,9 @@ class Scheduler:
         self.cursors[done] = call.end_train
         self._idle[done] = self._active[done]
         if self.statistics is not None:
-            self.statistics.learn(self.table, event)
+            changed = self.statistics.learn(self.table, event)
+            if self._selecting is not None:
+                self._selecting.note(changed)
             for unit in [sample.unit for sample in event.samples]:
                 conditions = self.network.paths[unit].conditions
                 self._orders.improve(unit, self.statistics.conditions(unit), conditions)
@@ -329,22 +339,12 @@ class Scheduler:
         return self.statistics.lane(units, tuples)
 
     def _refresh(self, units: Ints) -> None:
-        """Update the pending tuples, arrival times and costs of units of one stream.
-
-        The cost is that of the call that would run: C̄(n) = o / n + c̄, so that a priority ranks by
-        what n pending tuples really cost.
-        """
+        """Update the pending tuples, arrival times and costs of units of one stream."""
         if not len(units):
             return
-        table, cursors = self.table, self.cursors[units]
-        buffer = self.buffers[table["stream"][units[0]]]
-        pending = buffer.pending(cursors)
-        table["pending"][units] = table["amount"][units] = pending
-        table["ready"][units] = self._idle[units] & (pending > 0)
-        heads_s = buffer.head_arrived_at_s(cursors)
-        table["head_arrived_at_s"][units] = heads_s
-        table["deadline_at_s"][units] = heads_s + table["deadline_s"][units]
-        table["due"][units] = pending
-        table["mean_arrived_at_s"][units] = buffer.mean_arrived_at_s(cursors)
-        tuples = np.clip(pending, 1, self.train_tuples)
-        table["cost_s"][units] = table["overhead_s"][units] / tuples + table["tuple_cost_s"][units]
+        buffer = self.buffers[self.table["stream"][units[0]]]
+        self._columns.update(
+            self.table, units, self.cursors[units], buffer, self._idle[units], self.train_tuples
+        )
+        if self._selecting is not None:
+            self._selecting.note(units)

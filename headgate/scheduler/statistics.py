@@ -35,6 +35,9 @@ or the code that they share is cheaper than it was for each alone."""
 MOST_AT_ONCE = 4.0
 """One call changes no estimate by more than this factor: it may have been disturbed."""
 
+WORTH_PUBLISHING = 0.01
+"""The overhead is written to the rows of all units once it has changed by this fraction."""
+
 
 class Statistics:
     """Estimates of S, smoothed over windows of input tuples, and of o and c̄, from call times.
@@ -76,7 +79,7 @@ class Statistics:
             self._overhead_doubt[lane] = REHEARSED
         self._cost_s, self._doubt = np.empty(shape), np.full(shape, UNKNOWN)
         self._cost_s[:] = np.where(measured, table["box_cost_s"], PRIOR_COST_S)
-        self._measured = np.zeros(shape, dtype=np.bool_)
+        self._measured, self._knows_all = np.zeros(shape, dtype=np.bool_), False
         self._doubt[lanes, self._numbers[measured]] = REHEARSED
         self._measured[lanes, self._numbers[measured]] = True
         table["lane"][~measured] = 0
@@ -111,13 +114,23 @@ class Statistics:
         new: Ints = units[~self._measured[:, units].any(axis=0)]
         return new
 
-    def learn(self, table: UnitTable, event: StepFinished) -> None:
-        """Learn from one call, and from the conditions that were measured after it."""
+    @property
+    def knows_all(self) -> bool:
+        """Whether every unit has run."""
+        if not self._knows_all:
+            self._knows_all = bool(self._measured.any(axis=0).all())
+        return self._knows_all
+
+    def learn(self, table: UnitTable, event: StepFinished) -> Ints:
+        """Learn from one call, and from the conditions that were measured after it.
+
+        Return the units whose rows of the table have changed.
+        """
         for sample in event.samples:
             self._learn_conditions(sample)
         tuples, units = event.call.tuples, np.array(event.call.units)
         if not tuples:
-            return
+            return units
         lane = int(event.lane == "job")
         table["lane"][units] = lane
         self._learn_cost(lane, units, tuples, event.seconds)
@@ -126,7 +139,10 @@ class Statistics:
         seen = (np.array(event.instants or event.tuples_out) + 1) / (tuples + 2)
         before = table["box_selectivity"][units]
         table["box_selectivity"][units] = keep * before + (1 - keep) * seen
-        self._publish(table)
+        moved = np.abs(self._overhead_s / self._published_s - 1) > WORTH_PUBLISHING
+        publishes_all = bool(moved.any()) or bool(self._feeds)
+        self._publish(table, None if publishes_all else units)
+        return self._numbers if publishes_all else units
 
     def lane(self, units: Sequence[int], tuples: int) -> Lane:
         """Return the lane that is expected to be faster for a call."""
@@ -187,10 +203,17 @@ class Statistics:
         guessed = units[~self._measured[1 - lane, units]]
         self._cost_s[1 - lane, guessed] = costs_s[guessed]
 
-    def _publish(self, table: UnitTable) -> None:
-        table["overhead_s"] = self._overhead_s[table["lane"]]
-        table["tuple_cost_s"] = self._cost_s[table["lane"], self._numbers]
-        table["ideal_s"] = table["overhead_s"] + table["tuple_cost_s"]
-        table["remaining_s"], table["box_cost_s"] = table["ideal_s"], table["tuple_cost_s"]
-        table["selectivity"] = table["box_selectivity"]
+    def _publish(self, table: UnitTable, units: Ints | None = None) -> None:
+        """Write the estimates into the table, for some units or for all.
+
+        The overhead is common to all units, so all rows follow when it has changed enough.
+        """
+        if units is None:
+            units, self._published_s = self._numbers, self._overhead_s.copy()
+        lanes = table["lane"][units]
+        overhead_s, cost_s = self._overhead_s[lanes], self._cost_s[lanes, units]
+        table["overhead_s"][units], table["tuple_cost_s"][units] = overhead_s, cost_s
+        table["ideal_s"][units] = table["remaining_s"][units] = overhead_s + cost_s
+        table["box_cost_s"][units] = cost_s
+        table["selectivity"][units] = table["box_selectivity"][units]
         follow(table, self._feeds)

@@ -19,7 +19,7 @@ def test_names_may_stand_in_one_text() -> None:
 
 
 def test_the_library_is_that_of_the_paper_and_the_rate_based() -> None:
-    assert set(LIBRARY) >= {"rr", "fcfs", "mtiq", "chain"}
+    assert set(LIBRARY) >= {"rr-box", "fcfs", "mtiq", "chain"}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.networks import line, network, ran, results, select
 
 from headgate.errors import ConfigRefused, UnknownName
 from headgate.model.events import StepFinished, StepStarted
@@ -325,3 +326,20 @@ def test_at_query_level_nobody_is_a_source() -> None:
     table = Table(Cqc(period_s=20), members="HHCN")
     ready = State(table.units, np.arange(4))
     assert [step.unit for step in table.policy.plan(ready, 0.0)] == [0, 1]
+
+
+def test_cqc_4_1_priority_inversion_of_the_extended_hr_and_none_under_cqc() -> None:
+    # R_N = 10 > (P_H / P_N) R_H = 6 × 1: by P S / C̄ the operator of class N runs first (CQC §4.1).
+    classes = {"H": 6.0, "N": 1.0}
+    inverted = network(
+        line("h", select(1.0), query_class="H"), line("n", select(0.1), query_class="N"),
+        classes=classes,
+    )  # fmt: skip
+    first = {name: results(ran(inverted, {"s": [0.0]}, name))[0][0] for name in ("hr-class", "cqc")}
+    assert first == {"hr-class": "n", "cqc": "h"}
+    # R_N = 5 < 6: no inversion.
+    balanced = network(
+        line("h", select(1.0), query_class="H"), line("n", select(0.2), query_class="N"),
+        classes=classes,
+    )  # fmt: skip
+    assert results(ran(balanced, {"s": [0.0]}, "hr-class"))[0][0] == "h"

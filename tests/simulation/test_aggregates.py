@@ -8,12 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.networks import (
     Watched,
+    arrivals_out,
     box,
+    departures,
     line,
     network,
-    new_simulation,
     ran,
     report,
+    results,
     results_of,
     select,
 )
@@ -21,6 +23,9 @@ from kit.networks import (
 from headgate.errors import ConfigRefused
 from headgate.model.network.network import Network
 from headgate.model.network.operator import Operator
+from headgate.model.plan import ALL
+from headgate.model.window import Window
+from headgate.model.window_ends import windows_of
 
 
 def aggregate(cost_s: float, range_s: float = 10.0, slide_s: float = 10.0) -> Operator:
@@ -156,28 +161,110 @@ def test_edf_runs_the_query_whose_slide_ends_first() -> None:
     assert fast["fcfs"].tardiness_max_s == 1.0
 
 
-JOIN = Operator(kind="join", cost_s=1.0, selectivity=0.5, window_s=1.0)
+def test_the_result_of_a_window_arrives_when_the_window_ends() -> None:
+    # The window of 10 waits for the tuple of 9 until 14; that of 20 is empty and in time.
+    ended = ran(one(3.0), {"s": [8.0, 9.0, 25.0]})
+    assert results(ended) == [("q", 10.0, 14.0), ("q", 20.0, 20.0)]
+    total = report(ended).total
+    assert total.response_s.mean == 2.0
+    # Alone, the tuple of 9 would be done at 12: 1 + (14 − 12) / 3 for the first, 1 for the second.
+    assert total.slowdown.mean == pytest.approx((1 + 2 / 3 + 1) / 2)
+
+
+def test_sharaf_2_2_2_the_clock_reports_the_window_10_to_110_at_110() -> None:
+    window = one(1.0, 100.0, 10.0)
+    ended = ran(window, {"s": [20.0 * number for number in range(8)]})
+    reported = {arrived_s: departed_s for _, arrived_s, departed_s in results(ended)}
+    assert reported[110.0] == 110.0
+    assert sorted(reported) == [10.0 * number for number in range(1, 15)]
+
+
+def test_sharaf_2_2_2_of_rows_100_slide_5_each_fifth_tuple_has_a_result() -> None:
+    by_rows = Operator(kind="aggregate", cost_s=0.5, range_tuples=100, slide_tuples=5)
+    ended = ran(network(line("q", by_rows)), {"s": [float(n) for n in range(1, 201)]})
+    boundaries = range(5, 201, 5)
+    assert results(ended) == [("q", float(n), n + 0.5) for n in boundaries]
+    # After the first 100, each tuple belongs to the 20 windows that end in its next 100.
+    within = [sum(end - 100 < n <= end for end in range(5, 1000, 5)) for n in range(101, 201)]
+    assert set(within) == {20}
+    window = Window(axis="rows", size=100, slide=5)
+    tuples, _ = windows_of(window, np.arange(100, 200), 100, 1000)
+    assert np.bincount(tuples).tolist() == [20] * 100
+    assert isnan(report(ended).total.tardiness_s)
+
+
+@pytest.mark.parametrize("level", ["query", "operator"])
+def test_an_aggregate_may_stand_before_other_boxes(level: str) -> None:
+    # Windows of 10 and 20 come out at 10 and 20, and the project takes two seconds for each.
+    chain = network(line("q", select(1.0), aggregate(1.0), select(2.0)))
+    ended = ran(chain, {"s": [3.0, 24.0]}, level=level)
+    assert results(ended) == [("q", 10.0, 12.0), ("q", 20.0, 22.0)]
+    total = report(ended).total
+    assert (total.tardiness_s, total.response_s.mean) == (2.0, 2.0)
+    assert total.slowdown.mean == 1.0
+
+
+@pytest.mark.parametrize("level", ["query", "operator"])
+def test_windows_by_tuples_go_on_to_other_boxes(level: str) -> None:
+    by_rows = Operator(kind="aggregate", cost_s=1.0, range_tuples=2, slide_tuples=2)
+    chain = network(line("q", by_rows, select(2.0)))
+    ended = ran(chain, {"s": [0.0, 10.0, 20.0, 30.0, 40.0]}, level=level)
+    assert results(ended) == [("q", 10.0, 13.0), ("q", 30.0, 33.0)]
 
 
 @pytest.mark.parametrize("level", ["query", "operator"])
 @pytest.mark.parametrize("shared_priority", ["max", "pdt"])
-@pytest.mark.parametrize(
-    "boxes",
-    [
-        [box("j", JOIN, "s", "t"), box("a", aggregate(1.0), "j")],
-        [box("f", select(1.0), "s"), box("a", aggregate(1.0), "f"), box("b", select(1.0), "f")],
-        [box("b", aggregate(1.0), "s"), box("a", select(1.0), "b")],
-    ],
-    ids=["join", "fork", "not last"],
+def test_an_aggregate_may_stand_behind_a_fork(level: str, shared_priority: str) -> None:
+    boxes = [
+        box("f", select(1.0), "s"), box("a", aggregate(1.0), "f"), box("b", select(1.0), "f")
+    ]  # fmt: skip
+    forked = network(results_of("closed", "a"), results_of("passed", "b"), boxes=boxes)
+    times = {"s": [0.0, 4.0, 25.0]}
+    ended = ran(forked, times, "hr", level=level, shared_priority=shared_priority)
+    assert arrivals_out(ended, "closed") == [10.0, 20.0]
+    assert departures(ended, "closed") == [10.0, 20.0]
+    assert arrivals_out(ended, "passed") == [0.0, 4.0, 25.0]
+
+
+@pytest.mark.parametrize("level", ["query", "operator"])
+def test_an_aggregate_behind_a_join_waits_for_tuples_that_may_still_match(level: str) -> None:
+    # Both join by 11, so the window of 10 that their match belongs to comes out 2 late.
+    join = Operator(kind="join", cost_s=1.0, selectivity=1.0, window_s=5.0)
+    boxes = [box("j", join, "s", "t"), box("a", aggregate(1.0), "j")]
+    joined = network(results_of("q", "a"), boxes=boxes, streams="st")
+    ended = ran(joined, {"s": [9.0, 25.0], "t": [9.0]}, level=level)
+    assert results(ended) == [("q", 10.0, 12.0), ("q", 20.0, 20.0)]
+
+
+def test_one_aggregate_may_follow_another() -> None:
+    # Windows of 10 and 20 close for the second, whose window of 20 has only the first of them.
+    twice = network(line("q", aggregate(1.0), aggregate(1.0, 20.0, 20.0)))
+    ended = ran(twice, {"s": [3.0, 45.0]})
+    assert results(ended) == [("q", 20.0, 20.0), ("q", 40.0, 40.0)]
+
+
+@settings(max_examples=40)
+@given(
+    instants=st.lists(st.integers(0, 120), min_size=1, max_size=15),
+    slides=st.sampled_from([0.5, 1.0, 3.0]),
+    level=st.sampled_from(["query", "operator"]),
+    train_tuples=st.sampled_from([1, 3, ALL]),
+    workers=st.integers(1, 3),
 )
-def test_an_aggregate_behind_a_join_or_a_fork_or_before_a_box_is_refused(
-    boxes: list, level: str, shared_priority: str
+def test_every_window_that_ends_in_the_run_comes_out_once(
+    instants: list[int], slides: float, level: str, train_tuples: int, workers: int
 ) -> None:
-    paths = [results_of("late", "a")]
-    if any(member.name == "f" for member in boxes):
-        paths.append(results_of("other", "b"))
-    refused = network(*paths, boxes=boxes, streams="st")
-    with pytest.raises(ConfigRefused, match="query 'late': aggregate must be the last box"):
-        new_simulation(
-            refused, {"s": [0.0], "t": [0.0]}, "hr", level=level, shared_priority=shared_priority
-        )
+    arrivals = {"s": [instant / 2 for instant in sorted(instants)]}
+    chain = network(line("q", select(1.5, 0.5), aggregate(1.0, slides * 4.0, 4.0), select(0.5)))
+    ended = ran(chain, arrivals, level=level, train_tuples=train_tuples, workers=workers)
+    windows = arrivals_out(ended, "q")
+    assert windows == [4.0 * (number + 1) for number in range(len(windows))]
+    assert len(windows) == int(ended.now_s // 4.0)
+    assert all(departed >= arrived for _, arrived, departed in results(ended))
+
+
+def test_a_window_is_either_by_time_or_by_tuples() -> None:
+    with pytest.raises(ConfigRefused, match="a window is by time or by tuples"):
+        Operator(kind="aggregate", cost_s=1.0, range_s=1.0, range_tuples=5, slide_tuples=5)
+    with pytest.raises(ConfigRefused, match="above 0 tuples"):
+        Operator(kind="aggregate", cost_s=1.0, range_tuples=5)

@@ -1,5 +1,7 @@
 """A shared first operator: its worth, what runs with it, and that it runs once (Sharaf §3.6)."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from kit.networks import (
@@ -18,7 +20,7 @@ from kit.networks import (
 
 from headgate.model.network.network import Network
 from headgate.model.network.unit_table import unit_table
-from headgate.model.network.units import SharedPriority, units_of
+from headgate.model.network.units import Level, SharedPriority, units_of
 from headgate.policies import policy_named
 from headgate.policies.priority import PriorityPolicy
 
@@ -197,3 +199,86 @@ def test_overhead_lowers_the_rank_of_a_shared_unit_as_of_any_other(
     ended = ran(mixed, {"s": [0.0]}, "hr", shared_priority=shared_priority, overhead_s=10.0)
     first = {"max": "c", "sum": "a", "pdt": "a"}  # 1/12 against 1/11; 2/13 against 1/11
     assert results(ended)[0][0] == first[shared_priority]
+
+
+# Sharaf §3.6 under HNR: x before a (S = 0.9, C̄ = T = 2) and b (S = 0.01, C̄ = T = 51).
+PDT = shared((1.0, 1.0), a=(1.0, 0.9), b=(50.0, 0.01))
+
+
+@pytest.mark.parametrize("level", ["query", "operator"])
+@pytest.mark.parametrize(
+    ("shared_priority", "value"),
+    [("pdt", 0.9 / (2 * 2)), ("max", 0.9 / (2 * 2)), ("sum", (0.9 / 2 + 0.01 / 51) / 52)],
+)
+def test_sharaf_3_6_a_shared_box_has_the_value_of_its_tree(
+    level: Level, shared_priority: SharedPriority, value: float
+) -> None:
+    policy = policy_named("hnr")
+    assert isinstance(policy, PriorityPolicy)
+    units = units_of(PDT, level, shared_priority=shared_priority, value=policy.value)
+    policy.prepare(units)
+    values = policy.values(unit_table(units), np.arange(len(units)), 0.0)
+    assert values[0] == pytest.approx(value)
+    assert value == pytest.approx(
+        {"pdt": 0.225, "max": 0.225, "sum": 0.00866}[shared_priority], rel=1e-3
+    )
+
+
+def test_the_tree_follows_what_is_measured() -> None:
+    # b turns out to pass everything at no more cost than a: then it belongs to the tree.
+    policy = policy_named("hnr")
+    assert isinstance(policy, PriorityPolicy)
+    units = units_of(PDT, "operator", shared_priority="pdt", value=policy.value)
+    policy.prepare(units)
+    table, numbers = unit_table(units), np.arange(3)
+    assert policy.values(table, numbers, 0.0)[0] == pytest.approx(0.225)
+    table["box_selectivity"][2], table["box_cost_s"][2] = 1.0, 0.5
+    alone, both = 0.9 / (2 * 2), (0.9 / 2 + 1.0 / 51) / 2.5
+    assert policy.values(table, numbers, 0.0)[0] == pytest.approx(max(alone, both))
+    table["box_selectivity"][2], table["box_cost_s"][2] = 1.0, 0.01
+    assert policy.values(table, numbers, 0.0)[0] == pytest.approx((0.9 / 2 + 1.0 / 51) / 2.01)
+
+
+def test_in_a_tree_a_branch_that_forks_again_counts_by_its_own_tree() -> None:
+    # x → y → (a, b): b costs 100, so the tree of y is a, and that of x is y and a.
+    boxes = [
+        box("x", select(1.0), "s"), box("y", select(1.0), "x"),
+        box("a_box", select(1.0), "y"), box("b_box", select(100.0), "y"),
+    ]  # fmt: skip
+    nested = network(results_of("a", "a_box"), results_of("b", "b_box"), boxes=boxes)
+    policy = policy_named("hr")
+    assert isinstance(policy, PriorityPolicy)
+    units = units_of(nested, "operator", shared_priority="pdt", value=policy.value)
+    policy.prepare(units)
+    values = policy.values(unit_table(units), np.arange(4), 0.0)
+    assert values.tolist() == pytest.approx([1 / 3, 1 / 2, 1.0, 1 / 100])
+
+
+def test_at_query_level_the_tree_is_built_again_when_its_figures_have_changed() -> None:
+    # Declared, b is dear and passes nothing, so the tree is a alone. In fact b is cheap and passes
+    # all. Once that is known, a tuple of x runs through b and a before the next one.
+    facts: dict[str, Any] = {
+        "tuple_costs": {"b_box": np.full(60, 0.5)},
+        "selectivities": {"a_box": [1.0], "b_box": [1.0]},
+    }
+    times = {"s": [0.0] * 30 + [1000.0] * 30}
+    declared, learned = (
+        ran(PDT, times, "hr", shared_priority="pdt", learns=learns, window_tuples=5, smoothing=1.0,
+            **facts)
+        for learns in (False, True)
+    )  # fmt: skip
+    orders = ["".join(name for name, _, _ in results(ended)) for ended in (declared, learned)]
+    assert orders[0] == ("a" * 30 + "b" * 30) * 2
+    assert orders[1] == "a" * 30 + "b" * 30 + "ba" * 30  # b alone has 1 / 1.5, a has 1 / 2
+
+
+def test_a_tree_that_is_built_again_runs_as_one_and_gives_the_same_results() -> None:
+    times = {"s": (np.arange(200) * 6.0).tolist()}
+    once, again = (
+        ran(FOUR, times, "hr", shared_priority="pdt", learns=learns, seed=5)
+        for learns in (False, True)
+    )
+    for name in "abcd":
+        assert sorted(arrivals_out(once, name)) == sorted(arrivals_out(again, name))
+    assert again.units.rebuilds_trees
+    assert [len(shape.stages) for shape in again.units.shapes] == [1] * 5

@@ -11,7 +11,7 @@ from kit.networks import Watched, departures, line, network, ran, report, select
 
 from headgate.model.plan import ALL
 from headgate.model.stream import Stream
-from headgate.policies import policy_named
+from headgate.policies import policies, policy_named
 
 ONE = network(line("q", select(1.0)))
 AT_ONCE = [0.0] * 5
@@ -31,9 +31,34 @@ def test_a_call_takes_at_most_so_many_tuples() -> None:
     assert train_sizes(train_tuples=ALL) == [5]
 
 
-def test_left_to_the_policy_a_call_takes_as_many_as_its_paper_does() -> None:
+def test_only_a_policy_whose_definition_fixes_the_train_decides_it() -> None:
+    for usual, sizes in ((1, [1] * 5), (2, [2, 2, 1]), (ALL, [5])):
+        assert train_sizes(policy="fcfs", usual_train=usual) == sizes
+        assert train_sizes(policy="qos", usual_train=usual) == sizes
+        assert train_sizes(policy="cqc", usual_train=usual) == [5]
+        assert train_sizes(policy="taat", usual_train=usual) == [1] * 5
     assert train_sizes(policy="fcfs") == [1] * 5
-    assert train_sizes(policy="cqc") == [5]
+    fixed = {name for name in policies() if policy_named(name).tuples_a_step is not None} - {
+        "sources-last"
+    }
+    superboxes = {"aaat", "mc", "ml", "mm", "top-k"}
+    assert fixed == {"taat", "baat", "wrr", "rr-k", "fas", "cqc"} | superboxes
+
+
+def test_a_tuple_is_pending_until_it_is_done_and_its_result_from_then_on() -> None:
+    # Tuples of one call are done at 1, 2, 3: (1 + 2 + 3) tuple-seconds, however long the call.
+    ended = ran(ONE, {"s": [0.0] * 3}, train_tuples=ALL)
+    assert report(ended).total.pending_mean == (1 + 2 + 3) / 3
+    assert report(ended).bytes_mean == (1 + 2 + 3) / 3
+    assert report(ended).memory_mean == (1 + 2 + 3) / 3
+    two = network(line("q", select(1.0), select(1.0)))
+    for train in (1, ALL):
+        # Box by box: 3 until the first is done with all, then it falls: 9 + (1 + 2 + 3).
+        level = {"level": "operator", "train_tuples": train, "policy": "rr-box"}
+        ended = ran(two, {"s": [0.0] * 3}, **level)
+        areas = {1: 3 + 3 + 2 + 2 + 1 + 1, ALL: 3 * 3 + 1 + 2 + 3}
+        assert report(ended).total.pending_mean == areas[train] / 6
+        assert report(ended).memory_mean == areas[train] / 6
 
 
 def test_results_leave_a_train_one_by_one() -> None:

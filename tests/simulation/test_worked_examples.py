@@ -19,6 +19,7 @@ from kit.networks import (
 from headgate import simulate
 from headgate.model.network.network import Network
 from headgate.model.network.operator import Operator
+from headgate.model.plan import ALL
 from headgate.simulation.loop.run import Simulation
 
 BOXES = ("b1", "b2", "b4", "b3", "b5", "b6")
@@ -54,8 +55,9 @@ def tree(p: float) -> Network:
 def traversed(policy: str, p: float, o: float) -> tuple[float, float, int]:
     """Return total execution time, average latency and calls; one tuple waits in every queue."""
     simulation = ran(
-        tree(p), {}, policy, level="operator", overhead_s=o, preloaded=dict.fromkeys(BOXES, 1)
-    )
+        tree(p), {}, policy, level="operator", overhead_s=o, preloaded=dict.fromkeys(BOXES, 1),
+        train_tuples=ALL,
+    )  # fmt: skip
     latencies_s = [departed_s for _, _, departed_s in results(simulation)]
     assert len(latencies_s) == 6
     return simulation.now_s, float(np.mean(latencies_s)), report(simulation).calls

@@ -1,6 +1,7 @@
 """The graph of a network: every box with its inputs, readers and outputs, numbered."""
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from math import nan
 
@@ -56,6 +57,16 @@ class Way:
     remaining_s: float
     ideal_s: float
 
+    def after(self, selectivity: float, cost_s: float) -> "Way":
+        """Return the way that begins one box earlier, at a box with this selectivity and cost."""
+        return Way(
+            self.query,
+            selectivity * self.selectivity,
+            cost_s + selectivity * self.cost_s,
+            cost_s + self.remaining_s,
+            self.ideal_s,
+        )
+
 
 class Graph:
     """The boxes of a network in order: named boxes first, then those of each path.
@@ -78,10 +89,31 @@ class Graph:
             for side, boxes in enumerate(node.boxes):
                 for box in boxes:
                     self.nodes[box].readers.append((node.number, side))
-        self._output_per_s: dict[int, float] = {}
         self._ideal: dict[int, float] = {}
+        self._measure({})
+
+    def measured(self, figures: Mapping[tuple[int, int], tuple[float, float]]) -> "Graph":
+        """Return the graph with measured selectivities and costs.
+
+        T stays as declared: it is a property of the query, not of what has been seen so far.
+
+        Args:
+            figures: selectivity and cost in seconds by (box, side); others keep theirs.
+        """
+        graph = copy(self)
+        graph._measure(figures)
+        return graph
+
+    def _measure(self, figures: Mapping[tuple[int, int], tuple[float, float]]) -> None:
+        self._figures = dict(figures)
+        self._output_per_s: dict[int, float] = {}
         self._ways: dict[tuple[int, int], tuple[Way, ...]] = {}
         self._mean_cost: dict[tuple[int, int], float] = {}
+
+    def cost_s(self, box: int, side: int = 0) -> float:
+        """Return c of a box for a tuple at a side."""
+        figures = self._figures.get((box, side))
+        return self.nodes[box].cost_s if figures is None else figures[1]
 
     def input_per_s(self, box: int, side: int = 0) -> float:
         """Return the tuples per second that reach a side of a box."""
@@ -105,6 +137,10 @@ class Graph:
         closes a window every slide.
         """
         operator = self.nodes[box].operator
+        if (box, side) in self._figures:
+            return self._figures[box, side][0]
+        if operator.slide_tuples is not None:
+            return 1.0 / operator.slide_tuples
         if operator.kind == "aggregate":
             return 1.0 / max(self.input_per_s(box) * (operator.slide_s or nan), 1.0)
         selectivity = nan if operator.selectivity is None else operator.selectivity
@@ -128,9 +164,9 @@ class Graph:
     def mean_cost_s(self, box: int, side: int = 0) -> float:
         """Return C̄ of everything that one tuple at a side causes; shared boxes count once."""
         if (box, side) not in self._mean_cost:
-            readers = [reader for reader in self.nodes[box].readers if self.ways(*reader)]
+            readers = self.useful_readers(box)
             after = sum(self.mean_cost_s(*reader) for reader in readers)
-            cost_s = self.nodes[box].cost_s
+            cost_s = self.cost_s(box, side)
             if readers:
                 cost_s += self.selectivity(box, side) * after
             self._mean_cost[box, side] = cost_s
@@ -139,24 +175,23 @@ class Graph:
     def ways(self, box: int, side: int = 0) -> tuple[Way, ...]:
         """Return every way from a side of a box to an output."""
         if (box, side) not in self._ways:
-            node, selectivity = self.nodes[box], self.selectivity(box, side)
-            ways = [
-                Way(query, selectivity, node.cost_s, node.cost_s, self.ideal_s(box))
-                for query in node.queries
-            ]
-            for reader in node.readers:
-                for way in self.ways(*reader):
-                    ways.append(
-                        Way(
-                            way.query,
-                            selectivity * way.selectivity,
-                            node.cost_s + selectivity * way.cost_s,
-                            node.cost_s + way.remaining_s,
-                            way.ideal_s,
-                        )
-                    )
-            self._ways[box, side] = tuple(ways)
+            selectivity, cost_s = self.selectivity(box, side), self.cost_s(box, side)
+            behind = [way for reader in self.nodes[box].readers for way in self.ways(*reader)]
+            through = tuple(way.after(selectivity, cost_s) for way in behind)
+            self._ways[box, side] = self.own_ways(box, side) + through
         return self._ways[box, side]
+
+    def own_ways(self, box: int, side: int = 0) -> tuple[Way, ...]:
+        """Return the ways that end at a box: the queries whose results it puts out."""
+        selectivity, cost_s = self.selectivity(box, side), self.cost_s(box, side)
+        return tuple(
+            Way(query, selectivity, cost_s, cost_s, self.ideal_s(box))
+            for query in self.nodes[box].queries
+        )
+
+    def useful_readers(self, box: int) -> list[tuple[int, int]]:
+        """Return the readers of a box from which a way leads to an output."""
+        return [reader for reader in self.nodes[box].readers if self.ways(*reader)]
 
     def _add_boxes(self) -> None:
         network = self.network

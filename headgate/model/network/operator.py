@@ -12,6 +12,13 @@ Kind = Literal["select", "project", "map", "union", "join", "aggregate", "whole"
 MAY_MULTIPLY = ("map", "join")
 """Kinds that may put out more than one tuple per tuple in."""
 
+WINDOW_KEYS = (
+    ("window_s", "join", "seconds"), ("range_s", "aggregate", "seconds"),
+    ("slide_s", "aggregate", "seconds"), ("range_tuples", "aggregate", "tuples"),
+    ("slide_tuples", "aggregate", "tuples"),
+)  # fmt: skip
+"""The fields of windows, the kind of operator that has them, and their unit."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Operator:
@@ -22,9 +29,12 @@ class Operator:
             query itself (`whole`); empty where only cost and selectivity matter.
         cost_s: c, seconds per tuple. Zero or less is refused: a free box cannot be ranked.
         selectivity: s, tuples out per tuple in; for a join, the probability that two tuples match.
-            An aggregate has none: it puts out one tuple per slide, whatever comes in.
+            An aggregate has none: it puts out one result per slide, whatever comes in.
         window_s: V of a join: the maximum distance in time of tuples that match (Sharaf §2.2.1).
-        range_s, slide_s: the window of an aggregate, and how often it closes (Sharaf §2.2.2).
+        range_s, slide_s: the window of an aggregate in seconds, and how often it closes (Sharaf
+            §2.2.2). A result arrives when its window ends.
+        range_tuples, slide_tuples: the same for a window by tuples. A result arrives with the last
+            tuple of its window.
         attribute: operators that test the same attribute pass the same tuples, as the select
             operators of Sharaf's testbed do (§3.7); None is independent of all others.
         bytes_out: size of an output tuple.
@@ -40,6 +50,8 @@ class Operator:
     window_s: float | None = None
     range_s: float | None = None
     slide_s: float | None = None
+    range_tuples: int | None = None
+    slide_tuples: int | None = None
     attribute: int | None = None
     bytes_out: float = 1.0
 
@@ -50,14 +62,25 @@ class Operator:
         if self.selectivity is not None and not 0 <= self.selectivity <= most:
             expected = "between 0 and 1" if most == 1.0 else "0 or more"
             self._refuse("selectivity", self.selectivity, expected)
-        for key, kind in (("window_s", "join"), ("range_s", "aggregate"), ("slide_s", "aggregate")):
-            value = getattr(self, key)
-            if self.kind == kind and (value is None or not 0 < value < inf):
-                self._refuse(key, value, "above 0 seconds")
-            if self.kind != kind and value is not None:
-                self._refuse(key, value, f"left out: only a{'n' * (kind[0] == 'a')} {kind} has it")
+        by_tuples = self.range_tuples is not None or self.slide_tuples is not None
+        for key, kind, unit in WINDOW_KEYS:
+            value, wanted = getattr(self, key), by_tuples == (unit == "tuples")
+            has_it = self.kind == kind and (kind == "join" or wanted)
+            if has_it and (value is None or not 0 < value < inf):
+                self._refuse(key, value, f"above 0 {unit}")
+            if has_it and unit == "tuples" and value != int(value):
+                self._refuse(key, value, "a whole number")
+            if not has_it and value is not None:
+                only = f"only a{'n' * (kind[0] == 'a')} {kind} has it"
+                reason = "a window is by time or by tuples" if self.kind == kind else only
+                self._refuse(key, value, f"left out: {reason}")
         if not 0 <= self.bytes_out < inf:
             self._refuse("bytes_out", self.bytes_out, "0 or more bytes")
+
+    @property
+    def closes_by_clock(self) -> bool:
+        """Whether it is an aggregate over windows by time, whose results the clock triggers."""
+        return self.slide_s is not None
 
     def _refuse(self, key: str, value: object, expected: str) -> None:
         raise ConfigRefused(path=f"operator '{self.kind}'", key=key, value=value, expected=expected)

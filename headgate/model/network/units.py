@@ -1,21 +1,17 @@
 """Units: what the scheduler picks. A network is cut into segments, each with a queue."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-import numpy as np
-
 from headgate.errors import ConfigRefused
 from headgate.model.network.graph import Graph, Way
 from headgate.model.network.network import Network
+from headgate.model.network.priority_tree import Value, priority_tree
 
 Level = Literal["query", "operator"]
 SharedPriority = Literal["max", "sum", "pdt"]
-
-Value = Callable[[float, float, float], float]
-"""The priority of a segment as a function of S, C̄ and T, for a tuple that has waited one second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +66,8 @@ class Units:
 
     At query level a tuple runs from a stream to the outputs in one call, and the unit of a plain
     path has the path's number. At operator level every box has a queue and a call of its own
-    (Sharaf §3.3).
+    (Sharaf §3.3). The clock triggers the results of an aggregate over windows by time, and no call
+    does. So at either level the boxes behind it have queues.
     """
 
     network: Network
@@ -78,6 +75,7 @@ class Units:
     level: Level
     shared_priority: SharedPriority
     shapes: tuple[UnitShape, ...]
+    rebuilds_trees: bool = False
 
     def __len__(self) -> int:
         return len(self.shapes)
@@ -134,11 +132,26 @@ class Units:
                 return way
             place = onward[0]
 
+    def goes_on_behind(self, stage: Stage) -> bool:
+        """Return True if units behind a stage's queues count for the unit of the stage, too."""
+        by_clock = self.graph.nodes[stage.box].operator.closes_by_clock
+        return by_clock or (self.rebuilds_trees and len(stage.fills) > 1)
+
     def cost_s(self, unit: int) -> float:
         """Return C̄ of the segments that define a unit's priority; shared boxes count once."""
-        shape = self.shapes[unit]
-        whole = self.level == "operator"
-        return self.graph.mean_cost_s(shape.box, shape.side) if whole else self.figures(unit)[1]
+        shape, graph = self.shapes[unit], self.graph
+        if self.level == "operator":
+            return graph.mean_cost_s(shape.box, shape.side)
+        reach: list[float] = []
+        cost_s = 0.0
+        for stage in shape.stages:
+            coming = 1.0 if stage.parent < 0 else reach[stage.parent]
+            cost_s += coming * graph.nodes[stage.box].cost_s
+            reach.append(coming * graph.selectivity(stage.box, stage.side))
+            if self.goes_on_behind(stage):
+                after = graph.useful_readers(stage.box)
+                cost_s += reach[-1] * sum(graph.mean_cost_s(*reader) for reader in after)
+        return cost_s
 
 
 def units_of(
@@ -148,6 +161,7 @@ def units_of(
     shared_priority: SharedPriority = "pdt",
     value: Value | None = None,
     rates_per_s: Mapping[int, float] | None = None,
+    rebuilds_trees: bool = False,
 ) -> Units:
     """Cut a network into units.
 
@@ -158,6 +172,8 @@ def units_of(
             have queues of their own.
         value: the priority of a segment, for `pdt`; S / C̄ by default.
         rates_per_s: tuples per second by stream number, for joins and aggregates.
+        rebuilds_trees: with `pdt` at query level, every branch behind a shared first operator has a
+            queue, so that the policy can put other branches into the tree when figures change.
     """
     for key, choice, choices in (
         ("level", level, Level),
@@ -168,7 +184,8 @@ def units_of(
             raise ConfigRefused(path="units", key=key, value=choice, expected=expected)
     graph = Graph(network, rates_per_s)
     rank = value or (lambda selectivity, cost_s, ideal_s: selectivity / cost_s)
-    entries = _entries(graph, level, shared_priority, rank)
+    rebuilds_trees = rebuilds_trees and level == "query" and shared_priority == "pdt"
+    entries = _entries(graph, level, shared_priority, rank, rebuilds_trees)
     number_of = {entry: number for number, entry in enumerate(entries)}
     programs = [_program(graph, entry, number_of) for entry in entries]
     fed_by: list[list[int]] = [[] for _ in entries]
@@ -196,22 +213,15 @@ def units_of(
                 classes[important] if producer is None else _class_of(network, producer),
             )
         )
-    return Units(network, graph, level, shared_priority, tuple(shapes))
-
-
-def combined(ways: tuple[Way, ...], cost_s: float, value: Value) -> float:
-    """Return the priority of segments that run together: Σ S_i w_i / C̄ (Sharaf eq 3.9).
-
-    A priority of the thesis is S w / C̄, where w depends on T and W. So V_i C̄_i is a segment's part
-    of the numerator, and the sum is divided by one cost, which counts shared boxes once. It is
-    never a sum of quotients.
-    """
-    parts = [value(way.selectivity, way.cost_s, way.ideal_s) * way.cost_s for way in ways]
-    return float(np.sum(parts)) / cost_s
+    return Units(network, graph, level, shared_priority, tuple(shapes), rebuilds_trees)
 
 
 def _entries(
-    graph: Graph, level: Level, shared_priority: SharedPriority, value: Value
+    graph: Graph,
+    level: Level,
+    shared_priority: SharedPriority,
+    value: Value,
+    rebuilds_trees: bool,
 ) -> list[tuple[int, int]]:
     """Return the (box, side) that have a queue, in the order of boxes."""
     useful = [
@@ -227,53 +237,18 @@ def _entries(
         for entry in useful
         if graph.nodes[entry[0]].streams[entry[1]] or graph.nodes[entry[0]].queue >= 0
     ]
+    closing = [node for node in graph.nodes if node.operator.closes_by_clock]
+    behind = [reader for node in closing for reader in graph.useful_readers(node.number)]
+    entries = sorted({*entries, *behind})
     if shared_priority == "pdt":
-        cut = [
-            reader
-            for box, side in entries
-            for reader in graph.nodes[box].readers
-            if graph.ways(*reader) and reader not in _tree(graph, box, side, value)
-        ]
+        cut = []
+        for box, side in entries:
+            readers = graph.useful_readers(box)
+            tree = priority_tree(graph, box, side, value, by_call=True).readers
+            stay = () if rebuilds_trees and len(readers) > 1 else tree
+            cut += [reader for reader in readers if reader not in stay]
         entries = sorted({*entries, *cut})
     return entries
-
-
-def _tree(graph: Graph, box: int, side: int, value: Value) -> list[tuple[int, int]]:
-    """Return the readers of a shared box that form its priority-defining tree (Sharaf §3.6.2).
-
-    Segments are added in descending priority while the value of all of them grows. The first one
-    that does not help ends this, as in the thesis, and none is removed again.
-    """
-    node = graph.nodes[box]
-    readers = [reader for reader in node.readers if graph.ways(*reader)]
-    if len(readers) < 2:
-        return readers
-    selectivity = graph.selectivity(box, side)
-    branches = []
-    for reader in readers:
-        after = graph.mean_cost_s(*reader)
-        ways = tuple(
-            Way(
-                way.query,
-                selectivity * way.selectivity,
-                node.cost_s + selectivity * way.cost_s,
-                node.cost_s + way.remaining_s,
-                way.ideal_s,
-            )
-            for way in graph.ways(*reader)
-        )
-        alone = combined(ways, node.cost_s + selectivity * after, value)
-        branches.append((alone, reader, ways, selectivity * after))
-    branches.sort(key=lambda branch: (-branch[0], branch[1]))
-    chosen: list[tuple[int, int]] = []
-    ways, cost_s, best = (), node.cost_s, -np.inf
-    for _, reader, more, after_s in branches:
-        worth = combined(ways + more, cost_s + after_s, value)
-        if chosen and not worth > best:
-            break
-        chosen.append(reader)
-        ways, cost_s, best = ways + more, cost_s + after_s, worth
-    return chosen
 
 
 def _program(
@@ -284,7 +259,7 @@ def _program(
 
     def add(box: int, side: int, parent: int) -> None:
         node = graph.nodes[box]
-        useful = [reader for reader in node.readers if graph.ways(*reader)]
+        useful = graph.useful_readers(box)
         fills = tuple(number_of[reader] for reader in useful if reader in number_of)
         stages.append(Stage(box, side, parent, tuple(node.queries), fills))
         position = len(stages) - 1
@@ -299,11 +274,17 @@ def _program(
 def _segments(
     graph: Graph, box: int, side: int, stages: tuple[Stage, ...], level: Level
 ) -> tuple[Way, ...]:
-    """Return the ways that count for a unit's priority: at query level, those it runs itself."""
+    """Return the ways that count for a unit's priority: at query level, those it runs itself.
+
+    The ways behind an aggregate over windows by time count as well: nobody else brings it tuples.
+    """
     ways = graph.ways(box, side)
     if level == "operator":
         return ways
     queries = {query for stage in stages for query in stage.queries}
+    for stage in stages:
+        if graph.nodes[stage.box].operator.closes_by_clock:
+            queries.update(way.query for way in graph.ways(stage.box, stage.side))
     return tuple(way for way in ways if way.query in queries) or ways
 
 

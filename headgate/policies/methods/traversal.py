@@ -72,21 +72,41 @@ def min_memory(superbox: Superbox, table: UnitTable, waiting: Collection[int]) -
     return calls
 
 
-def best_latency(superbox: Superbox, table: UnitTable, waiting: Collection[int]) -> list[int]:
-    """Return MC or ML, whichever the cost model expects to have the lower latency (Aurora §5.3)."""
-    cheap = min_cost(superbox, table, waiting)
-    quick = min_latency(superbox, table, waiting)
-    if expected_latency_s(superbox, table, quick) < expected_latency_s(superbox, table, cheap):
-        return quick
-    return cheap
+ORDERS: Mapping[str, Order] = {"mc": min_cost, "ml": min_latency, "mm": min_memory}
+
+BEST = "best"
+"""Instead of an order: MC or ML, whichever `best_latency` chooses."""
+
+ROUNDS = 30
+"""How many later traversals count for a choice, as long as tuples arrive for them."""
 
 
-ORDERS: Mapping[str, Order] = {
-    "mc": min_cost,
-    "ml": min_latency,
-    "mm": min_memory,
-    "best": best_latency,
-}
+@dataclass(frozen=True)
+class Arrivals:
+    """What comes while a superbox is traversed.
+
+    Args:
+        per_s: tuples per second by unit.
+        others_s: how long other superboxes run before this one has its next turn.
+    """
+
+    per_s: Mapping[int, float]
+    others_s: float = 0.0
+
+
+def best_latency(
+    superbox: Superbox, table: UnitTable, waiting: Collection[int], arrivals: Arrivals
+) -> list[int]:
+    """Return MC or ML, whichever the cost model expects to have the lower latency (Aurora §5.3).
+
+    Tuples that arrive during a traversal wait for the next one. So a traversal of many calls is
+    paid for by those that come later, too, and near saturation by all of them.
+    """
+    cheap, quick = (
+        expected_latency_s(superbox, table, waiting, arrivals, order)
+        for order in (min_cost, min_latency)
+    )
+    return (min_latency if quick < cheap else min_cost)(superbox, table, waiting)
 
 
 def output_selectivity(superbox: Superbox, table: UnitTable, unit: int) -> float:
@@ -115,12 +135,41 @@ def reduction_per_s(table: UnitTable, unit: int) -> float:
     return -inf if isnan(rate) else rate
 
 
-def expected_latency_s(superbox: Superbox, table: UnitTable, calls: Sequence[int]) -> float:
-    """Return the mean time until an output leaves, if the calls run now; ∞ if none is expected.
+def expected_latency_s(
+    superbox: Superbox,
+    table: UnitTable,
+    waiting: Collection[int],
+    arrivals: Arrivals,
+    order: Order,
+) -> float:
+    """Return the mean time until an output leaves, if all traversals have one order.
+
+    It counts the tuples that wait now, and those that arrive during this traversal and the next
+    ones, until less than one tuple is expected to wait for the next. ∞ if no output is expected.
+    """
+    queues = {unit: float(table["amount"][unit]) for unit in superbox.units}
+    calls = order(superbox, table, waiting)
+    outputs, latencies_s, seconds = _traversed(superbox, table, calls, queues)
+    for _ in range(ROUNDS):
+        round_s = seconds + arrivals.others_s
+        coming = {unit: per_s * round_s for unit, per_s in arrivals.per_s.items()}
+        if sum(coming.values()) < 1.0:
+            break
+        calls = order(superbox, table, coming)
+        queues = {unit: coming.get(unit, 0.0) for unit in superbox.units}
+        more, more_s, seconds = _traversed(superbox, table, calls, queues)
+        outputs += more
+        latencies_s += more_s + more * round_s / 2
+    return latencies_s / outputs if outputs else inf
+
+
+def _traversed(
+    superbox: Superbox, table: UnitTable, calls: Sequence[int], queues: dict[int, float]
+) -> tuple[float, float, float]:
+    """Return the outputs of a traversal, the sum of their latencies, and its seconds.
 
     Each call takes all waiting tuples, in o + n p seconds; its outputs leave one by one meanwhile.
     """
-    queues = {unit: float(table["amount"][unit]) for unit in superbox.units}
     now_s = outputs = latencies_s = 0.0
     for unit in calls:
         row, tuples = table[unit], queues[unit]
@@ -135,7 +184,7 @@ def expected_latency_s(superbox: Superbox, table: UnitTable, calls: Sequence[int
         for reader in superbox.feeds[unit]:
             queues[reader] += leaving
         now_s += overhead_s + tuples * cost_s
-    return latencies_s / outputs if outputs else inf
+    return outputs, latencies_s, now_s
 
 
 def _over(cost_s: float, selectivity: float) -> float:

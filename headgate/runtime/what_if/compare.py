@@ -11,6 +11,7 @@ from typing import Any
 from headgate.config import Pipeline
 from headgate.errors import ConfigRefused, HeadgateError, UnknownName
 from headgate.metrics.measures import Objective, objective_of
+from headgate.model.network.graph import Graph
 from headgate.policies import policies as known_policies
 from headgate.policies import policy_entry
 from headgate.runtime.policy_text import Spelled
@@ -21,19 +22,25 @@ Progress = Callable[[str, float], None]
 
 NEEDS = {
     "qos": "QoS graphs", "qos-bucketed": "QoS graphs", "edf": "deadlines", "edf-hr": "deadlines",
+    "aaat": "boxes", "mc": "boxes", "ml": "boxes", "mm": "boxes", "top-k": "boxes",
+    "sources-last": "boxes",
 }  # fmt: skip
 """What a policy orders queries by, if a workload may have none of it."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A policy's rank, its values by seed, and the ratio of its mean to the best mean."""
+    """A policy's rank, its values by seed, and the ratio of its mean to the best mean.
+
+    `train` is the most tuples of its calls, in words.
+    """
 
     rank: int
     policy: str
     values: tuple[float, ...]
     ratio: float
     runs_on_spark: bool
+    train: str = ""
 
     @property
     def mean(self) -> float:
@@ -183,6 +190,7 @@ class _Trials:
         self._aim, self._named, self._patience_s = aim, bool(named), patience_s
         self._policies = list(named) or [Spelled(name) for name in known_policies()]
         self._values: dict[str, list[float]] = {policy.text: [] for policy in self._policies}
+        self._trains: dict[str, str] = {}
         self.skipped: dict[str, str] = {}
         if not named:
             reasons = {policy.text: _why_not(policy, first) for policy in self._policies}
@@ -199,7 +207,8 @@ class _Trials:
 
     def _run_one(self, subject: Workload, policy: Spelled, watch: Callable[[float], None]) -> None:
         try:
-            value = self._aim.of(subject.simulate(policy, progress=watch))
+            report = subject.simulate(policy, progress=watch)
+            value, self._trains[policy.text] = self._aim.of(report), report.train
         except OutOfPatience as error:
             self.skipped[policy.text] = str(error)
         except HeadgateError as error:
@@ -233,6 +242,7 @@ class _Trials:
                 values=tuple(by_policy[name]),
                 ratio=means[name] / best if best else nan,
                 runs_on_spark="spark" in policy_entry(name.partition("(")[0]).engines,
+                train=self._trains[name],
             )
             for name in order
         )
@@ -254,8 +264,11 @@ def _why_not(policy: Spelled, subject: Workload) -> str:
         return "foresees single tuples, which only a simulation of single tuples can"
     if NEEDS.get(entry.name) == "QoS graphs" and not any(query.qos for query in queries):
         return "orders by QoS graphs, and no query has one"
+    windows = any(node.operator.closes_by_clock for node in Graph(subject.network).nodes)
     if NEEDS.get(entry.name) == "deadlines" and not any(query.deadline_s for query in queries):
-        return "orders by deadlines, and no query has one"
+        return "" if windows else "orders by deadlines, and no query has one"
+    if NEEDS.get(entry.name) == "boxes" and subject.level == "query" and not subject.as_on_spark:
+        return "orders the boxes of a query, and each query is one unit at query level"
     return ""
 
 

@@ -24,7 +24,7 @@ from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.shedder import Shedder
 from headgate.simulation.build.refusals import check_figures
 from headgate.simulation.loop.engine import SimulationEngine
-from headgate.simulation.loop.run import Simulation, Switch
+from headgate.simulation.loop.run import USUAL_TRAIN, Replacement, Simulation, Switch
 from headgate.simulation.loop.worth import report_of
 from headgate.simulation.world.setting import Setting
 
@@ -44,11 +44,13 @@ def simulate(
     seed: int = 0,
     workers: int = 1,
     train_tuples: int | None = None,
+    usual_train: int = USUAL_TRAIN,
     most_fused: int = 1,
     trigger_s: Mapping[str, float] | None = None,
     together: bool = False,
     fates: Mapping[str, Sequence[int]] | None = None,
     switches: Sequence[Switch] = (),
+    replacements: Sequence[Replacement] = (),
     shedder: Shedder | None = None,
     progress: Callable[[float], None] = lambda now_s: None,
     listeners: Sequence[Listener] = (),
@@ -83,7 +85,8 @@ def simulate(
     through_loop = bool(most_fused > 1 or trigger_s or together or listeners)
     refuse_inside(chosen, level=level, engine="spark" if through_loop else "simulation")
     if through_loop:
-        for key, value in {"switches": switches, "shedder": shedder, **options}.items():
+        changes = {"switches": switches, "replacements": replacements, "shedder": shedder}
+        for key, value in {**changes, **options}.items():
             if value:
                 expected = "left out with most_fused, trigger_s, together or listeners"
                 raise ConfigRefused(path="simulation", key=key, value=value, expected=expected)
@@ -98,7 +101,8 @@ def simulate(
         check_figures(units)
         table = unit_table(units, known_statistics, overhead_s)
         follow(table, feeds_of(units))
-        tuples = chosen.tuples_a_step if train_tuples is None else train_tuples
+        fixed = usual_train if chosen.tuples_a_step is None else chosen.tuples_a_step
+        tuples = fixed if train_tuples is None else train_tuples
         engine = SimulationEngine(
             network, table, arrivals, seed=seed, workers=workers, trigger_s=trigger_s,
             together=together, fates=fates, progress=progress,
@@ -112,7 +116,8 @@ def simulate(
     simulation = simulation_of(
         network, arrivals, chosen, level=level, shared_priority=shared_priority,
         statistics=known_statistics, overhead_s=overhead_s, seed=seed, workers=workers,
-        train_tuples=train_tuples, fates=fates or {}, switches=switches, shedder=shedder, **options,
+        train_tuples=train_tuples, usual_train=usual_train, fates=fates or {}, switches=switches,
+        replacements=replacements, shedder=shedder, **options,
     )  # fmt: skip
     simulation.run(progress)
     return report_of(chosen.name, simulation.world, simulation.units)
@@ -128,7 +133,9 @@ def simulation_of(
     statistics: Mapping[str, QueryStatistics] | None = None,
     overhead_s: float = 0.0,
     train_tuples: int | None = None,
+    usual_train: int = USUAL_TRAIN,
     switches: Sequence[Switch] = (),
+    replacements: Sequence[Replacement] = (),
     shedder: Shedder | None = None,
     **options: Any,
 ) -> Simulation:
@@ -142,8 +149,9 @@ def simulation_of(
         if len(times_s) and times_s[-1] > 0
     }
     units = units_of(
-        network, level, shared_priority=shared_priority, value=policy.value, rates_per_s=rates
-    )
+        network, level, shared_priority=shared_priority, value=policy.value, rates_per_s=rates,
+        rebuilds_trees=bool(options.get("learns")),
+    )  # fmt: skip
     table = unit_table(units, statistics, overhead_s)
     options.setdefault("foresight", policy.foresees)
     if train_tuples is not None:
@@ -154,7 +162,7 @@ def simulation_of(
             raise UnknownName(kind="option", name=key, known=names, where="simulation")
     return Simulation(
         units, table, policy, times, Setting(**options), train_tuples=train_tuples,
-        switches=switches, shedder=shedder,
+        usual_train=usual_train, switches=switches, replacements=replacements, shedder=shedder,
     )  # fmt: skip
 
 

@@ -17,7 +17,9 @@ from headgate.policies import Policy
 from headgate.runtime.pipeline import policy_of, simulated_options, simulated_parts
 from headgate.runtime.policy_text import Spelled
 from headgate.runtime.what_if.simulate import simulate
+from headgate.runtime.what_if.simulated import fresh, simulation_options, simulation_values
 from headgate.runtime.what_if.traces import Trace, replaced
+from headgate.simulation.loop.run import USUAL_TRAIN
 from headgate.workloads.testbeds.named import named_testbed
 from headgate.workloads.testbeds.testbed import Testbed
 
@@ -45,6 +47,16 @@ class Workload:
     @property
     def level(self) -> Level:
         return cast(Level, self.options.get("level", "query"))
+
+    def train_of(self, policy: Policy) -> str:
+        """Return the most tuples of a policy's calls, in words."""
+        limit = self.options.get("train_tuples")
+        usual = self.options.get("usual_train", USUAL_TRAIN)
+        if limit is None or policy.tuples_a_step is None:
+            return policy.train_text(usual if limit is None else limit)
+        if policy.tuples_a_step <= limit:
+            return policy.train_text(usual)
+        return f"{policy.train}, at most {limit}" if policy.train else str(limit)
 
     @property
     def as_on_spark(self) -> bool:
@@ -81,9 +93,9 @@ class Workload:
         spelled = Spelled(policy) if isinstance(policy, str) else policy
         new = self.policy(spelled)
         report = simulate(
-            self.network, self.arrivals, policy=new, progress=progress, **self.options
+            self.network, self.arrivals, policy=new, progress=progress, **fresh(self.options)
         )
-        return replace(report, policy=spelled.text)
+        return replace(report, policy=spelled.text, train=self.train_of(new))
 
 
 def workload(
@@ -109,7 +121,8 @@ def workload(
         traces: recorded arrivals that replace those of streams.
         level, workers, train_tuples, overhead_s, shared_priority, learns: see `simulate`; by
             default as in the file or the testbed.
-        options: options of the testbed.
+        options: options of the testbed, and keys of the section `simulation` of a pipeline file,
+            such as `decision_s`.
 
     Raises:
         UnknownName: there is no such testbed, option or stream.
@@ -124,11 +137,14 @@ def workload(
         "overhead_s": overhead_s, "shared_priority": shared_priority, "learns": learns or None,
     }  # fmt: skip
     changes = {key: value for key, value in requested.items() if value is not None}
+    charges, options = simulation_values(options)
     parsed = [trace if isinstance(trace, Trace) else Trace.of(trace) for trace in traces]
     if isinstance(origin, Pipeline) or _is_file(origin):
         pipeline = origin if isinstance(origin, Pipeline) else read_pipeline(origin)
-        return _of_pipeline(pipeline, seed, seconds, parsed, changes, options)
-    return _of_testbed(str(origin), seed, seconds, parsed, changes, options)
+        charges = {**pipeline.simulation.values, **charges}
+        return _of_pipeline(pipeline, seed, seconds, parsed, changes, charges, options)
+    testbed = _of_testbed(str(origin), seed, seconds, parsed, changes, options)
+    return replace(testbed, options={**testbed.options, **simulation_options(charges)})
 
 
 def _is_file(path: str | File) -> bool:
@@ -141,13 +157,17 @@ def _of_pipeline(
     seconds: float | None,
     traces: Sequence[Trace],
     changes: Mapping[str, Any],
+    charges: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Workload:
-    """Return a pipeline as it would run on Spark, with statistics of a run or of the file."""
+    """Return a pipeline as it would run on Spark, with statistics of a run or of the file.
+
+    With charges, or with measured statistics, every query is a box of its own instead.
+    """
     for key, value in options.items():
         expected = "left out: it is an option of a testbed"
         raise ConfigRefused(path="pipeline", key=key, value=value, expected=expected)
-    for key in ("level", "shared_priority", "learns"):
+    for key in ("level", "shared_priority"):
         if changes.get(key, "query") != "query":
             expected = "left out for a pipeline: each of its queries is simulated as one box"
             raise ConfigRefused(path="pipeline", key=key, value=changes[key], expected=expected)
@@ -175,12 +195,17 @@ def _of_pipeline(
             name: replace(figures, overhead_s=every_s) for name, figures in statistics.items()
         }
     run = {key: changes[key] for key in ("workers", "train_tuples") if key in changes}
+    note = "as on Spark, calls fused"
+    if charges or "learns" in changes:
+        usual = {key: usual[key] for key in ("workers", "train_tuples")}
+        run |= {"learns": "learns" in changes, **simulation_options(charges)}
+        note = "as one box each, calls not fused"
     return Workload(
         name=pipeline.origins.get("streams", "pipeline"),
         network=parts.network,
         arrivals=_cut(times, seconds),
         options={**usual, "statistics": statistics, "seed": seed, **run},
-        note=f"{len(parts.network.paths)} queries as on Spark, calls fused",
+        note=f"{len(parts.network.paths)} queries {note}",
         pipeline=pipeline,
     )
 

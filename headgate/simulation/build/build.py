@@ -12,10 +12,10 @@ from headgate.model.arrays import Floats
 from headgate.model.network.unit_table import UnitTable
 from headgate.model.network.units import Units
 from headgate.model.plan import ALL
+from headgate.simulation.build.closing_rows import closings_of
 from headgate.simulation.build.figure_rows import figures_of
 from headgate.simulation.build.queue_rows import queues_of
 from headgate.simulation.build.refusals import (
-    check_aggregates,
     check_arrivals,
     check_figures,
     check_setting,
@@ -49,13 +49,12 @@ def build(
 
     Raises:
         ConfigRefused: arrivals are out of order, a name in the setting is unknown, a box has no
-            cost, or an aggregate is in a place that the simulation does not support.
+            cost.
     """
     network, links = units.network, Links()
     times = [arrivals.get(stream.name, np.zeros(0)) for stream in network.streams]
     check_arrivals(units, arrivals, times)
     check_figures(units)
-    check_aggregates(units)
     check_setting(
         units, selectivities=setting.selectivities, tuple_costs=setting.tuple_costs,
         fates=setting.fates, preloaded=setting.preloaded,
@@ -64,16 +63,18 @@ def build(
     ends_s = max([float(times_s[-1]) for times_s in times if len(times_s)], default=0.0)
     floats: list[Floats] = []
     figures, courses = figures_of(units, links)
-    stages, windows = stages_of(units, links, setting, floats)
-    results, late_s = results_of(units, table, floats, ends_s)
-    queues = queues_of(units, links, table, results, stages, courses)
+    closings = closings_of(units, links, ends_s)
+    stages, windows = stages_of(units, links, setting, floats, closings)
+    results = results_of(units, table, floats)
+    queues = queues_of(units, links, table, closings, stages, courses)
     streams = _streams(units, links, times)
     queues["source"] = streams["first"][np.maximum(queues["stream"], 0)]
     merges = links.add([u for u in range(len(units)) if queues["merge_end"][u] > 0])
     order, order_at_s = _order(times)
     drift = drift_of(units, stages, setting)
     rows = int(results["row"].max()) + 1 if len(results) else 1
-    sample_s = max(ends_s, _work_s(units, table, times) / setting.workers, 1e-9) / SAMPLES
+    work_s = _work_s(units, table, times, setting.preloaded)
+    sample_s = max(ends_s, work_s / setting.workers, 1e-9) / SAMPLES
     settings = _settings(setting, merges, sample_s)
     # One array for both is large enough for NumPy to request large pages: fewer TLB misses.
     bins = np.zeros((2 * rows + 1, BINS), dtype=np.int32)
@@ -81,6 +82,7 @@ def build(
     pool = np.zeros(1024 + 4 * len(units) + waiting, dtype=ENTRY)
     clock = np.zeros(1, dtype=CLOCK)
     clock["chosen"] = NONE
+    clock["closes_at_s"] = closings.rows["due_at_s"].min(initial=np.inf)
     in_order = windows["left_in_order"] & windows["right_in_order"]
     clock["forget_at"] = 1024 if np.any((windows["window_s"] > 0) & ~in_order) else 0
     pool["next"] = np.arange(1, len(pool) + 1)
@@ -99,6 +101,7 @@ def build(
         figures=figures,
         pool=pool,
         windows=windows,
+        closings=closings.rows,
         streams=streams,
         results=results,
         workers=workers,
@@ -111,7 +114,8 @@ def build(
         order=order,
         order_at_s=order_at_s,
         holders=np.zeros(sum(map(len, times)) + 1, dtype=np.int32),
-        late_s=late_s,
+        left_s=np.zeros(sum(map(len, times)) + 1),
+        late_s=closings.late_s,
         floats=np.concatenate([*floats, np.zeros(1)]),
         drift=drift,
         shed=np.zeros((1, 1)),
@@ -162,11 +166,16 @@ def wait(world: World, unit: int, number: int) -> None:
     append(world, unit, entry)
 
 
-def _work_s(units: Units, table: UnitTable, times: list[Floats]) -> float:
+def _work_s(
+    units: Units, table: UnitTable, times: list[Floats], preloaded: Mapping[str, int]
+) -> float:
     """Return the expected work of all tuples: a run lasts as long even if all come at once."""
     costs_s = np.nan_to_num(table["cost_s"])
     streams = [(shape.number, stream) for shape in units.shapes for stream in shape.streams]
-    return float(sum(costs_s[unit] * len(times[stream]) for unit, stream in streams))
+    work_s = float(sum(costs_s[unit] * len(times[stream]) for unit, stream in streams))
+    names = [units.graph.nodes[shape.box].name for shape in units.shapes]
+    waiting = [preloaded.get(name, 0) for name in names]
+    return work_s + float(costs_s @ np.array(waiting, dtype=np.float64))
 
 
 def _order(times: list[Floats]) -> tuple["np.typing.NDArray[np.int32]", Floats]:

@@ -52,22 +52,19 @@ def _course(
         return [
             (place_of[key], number - 1, queries.get(number, ())) for number, key in enumerate(way)
         ]
-    if units.level == "query":
-        served = set(shape.queries)
-        return [
-            (
-                first + number,
-                stage.parent,
-                tuple(query for query in stage.queries if query in served),
-            )
-            for number, stage in enumerate(shape.stages)
-        ]
     course: list[Node] = []
     left = [((shape.box, shape.side), NONE)]
+    if units.level == "query":
+        served, left = set(shape.queries), []
+        for number, stage in enumerate(shape.stages):
+            outputs = tuple(query for query in stage.queries if query in served)
+            course.append((first + number, stage.parent, outputs))
+            if units.goes_on_behind(stage):
+                left += [(reader, number) for reader in graph.useful_readers(stage.box)]
     while left:
         key, parent = left.pop()
         node = graph.nodes[key[0]]
         course.append((place_of[key], parent, tuple(node.queries)))
         place = len(course) - 1
-        left += [(reader, place) for reader in reversed(node.readers) if graph.ways(*reader)]
+        left += [(reader, place) for reader in reversed(graph.useful_readers(key[0]))]
     return course

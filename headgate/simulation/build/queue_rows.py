@@ -6,21 +6,23 @@ import numpy as np
 
 from headgate.model.network.unit_table import UnitTable
 from headgate.model.network.units import Units
+from headgate.simulation.build.closing_rows import Closings
+from headgate.simulation.build.stage_rows import in_order
 from headgate.simulation.world.links import Links
-from headgate.simulation.world.records import AGGREGATE, JOIN, NONE, QUEUE, Records
+from headgate.simulation.world.records import JOIN, NONE, QUEUE, Records
 
 
 def queues_of(
     units: Units,
     links: Links,
     table: UnitTable,
-    results: Records,
+    closings: Closings,
     stages: Records,
     courses: Sequence[tuple[int, int]],
 ) -> Records:
     """Return a row for every unit."""
     queues = np.zeros(len(units), dtype=QUEUE)
-    queues["head"] = queues["tail"] = queues["pane_query"] = NONE
+    queues["head"] = queues["tail"] = NONE
     queues["active"] = True
     queues["stream"] = table["stream"]
     queues["seen_s"] = -np.inf
@@ -34,21 +36,17 @@ def queues_of(
         plain = np.all(boxes["kind"] != JOIN) and np.all(boxes["selectivity"] <= 1.0)
         silent = np.all(inside["query_end"] == inside["query_first"])
         silent = silent and np.all(inside["fill_end"] == inside["fill_first"])
-        row["line"] = straight and plain and silent and not np.any(inside["kind"] == AGGREGATE)
+        row["line"] = straight and plain and silent
         inputs = [(join, side) for join, side in zip(boxes["join"], boxes["side"], strict=True)]
         row["meets_itself"] = any((join, 1 - side) in inputs for join, side in inputs if join >= 0)
         row["random_key"] = boxes["random_key"][0]
         row["course_first"], row["course_end"] = courses[shape.number]
-        _aggregate(units, shape.number, row, results)
+        row["slide_s"] = closings.nearest_slide_s(shape.box)
+        row["closing_first"], row["closing_end"] = links.add(closings.by_clock(shape.box))
+        row["in_order"] = in_order(units, shape.box, shape.side)
         row["merge_first"], row["merge_end"] = _merge_inputs(units, links, shape.number)
         first += count
     return queues
-
-
-def _aggregate(units: Units, unit: int, row: np.void, results: Records) -> None:
-    for segment in units.shapes[unit].segments:
-        if results["slide_s"][segment.query] > 0.0:
-            row["pane_query"], row["slide_s"] = segment.query, results["slide_s"][segment.query]
 
 
 def _merge_inputs(units: Units, links: Links, unit: int) -> tuple[int, int]:

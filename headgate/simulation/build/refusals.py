@@ -27,21 +27,6 @@ def check_figures(units: Units) -> None:
                 _refuse(_place(units, node), key, None, EXPECTED_FIGURE)
 
 
-def check_aggregates(units: Units) -> None:
-    """Refuse aggregates in places where the clock alone does not determine their tardiness."""
-    graph, paths = units.graph, units.network.paths
-    for node in graph.nodes:
-        reached = graph.ways(node.number)
-        if node.operator.kind != "aggregate" or not reached:
-            continue
-        before = _upstream(graph, node.number)
-        forks = any(len(_readers(graph, box)) + len(box.queries) > 1 for box in [*before, node])
-        if forks or not node.queries or any(box.operator.kind == "join" for box in before):
-            name = paths[reached[0].query].query.name
-            expected = "the last box of a line, with no join, fork or other aggregate before it"
-            _refuse(f"query '{name}'", "aggregate", None, expected)
-
-
 def check_setting(
     units: Units,
     *,
@@ -118,7 +103,10 @@ def _check_single(units: Units, key: str, name: str) -> None:
         if name != node.name and name not in names:
             continue
         for box in _upstream(graph, node.number):
-            if box.operator.kind == "join" or (box.operator.selectivity or 0.0) > 1.0:
+            if (
+                box.operator.kind in ("join", "aggregate")
+                or (box.operator.selectivity or 0.0) > 1.0
+            ):
                 expected = f"left out: box '{box.name}' turns the stream's tuples into new ones"
                 _refuse(f"simulation, {key}", name, None, expected)
 
@@ -131,10 +119,6 @@ def _upstream(graph: Graph, box: int) -> list[Node]:
         nodes.append(graph.nodes[left.pop()])
         left += [number for side in nodes[-1].boxes for number in side]
     return nodes
-
-
-def _readers(graph: Graph, node: Node) -> list[tuple[int, int]]:
-    return [reader for reader in node.readers if graph.ways(*reader)]
 
 
 def _place(units: Units, node: Node) -> str:

@@ -7,32 +7,24 @@ import numpy as np
 from headgate.model.arrays import Floats
 from headgate.model.network.unit_table import UnitTable
 from headgate.model.network.units import Units
+from headgate.simulation.build.closing_rows import is_by_clock
 from headgate.simulation.world.records import RESULT, Records
 
 MOST_ROWS = 4096
 """Queries beyond this many share the histograms of their class."""
 
 
-def results_of(
-    units: Units, table: UnitTable, floats: list[Floats], ends_s: float
-) -> tuple[Records, Floats]:
-    """Return a row for every query, and an array for the lateness of their windows."""
+def results_of(units: Units, table: UnitTable, floats: list[Floats]) -> Records:
+    """Return a row for every query."""
     network, graph = units.network, units.graph
     results = np.zeros(len(network.paths), dtype=RESULT)
     results["stale_until_s"] = results["since_s"] = -np.inf
-    windows = 0
     overheads = {(s.box, s.side): float(table["overhead_s"][s.number]) for s in units.shapes}
     for node in graph.nodes:
         for query in node.queries:
             row = results[query]
             row["ideal_s"] = _ideal_s(units, overheads, node.number)
-            if node.operator.kind == "aggregate":
-                row["slide_s"] = node.operator.slide_s
-                row["range_s"] = node.operator.range_s
-                latest_s = ends_s + float(row["range_s"]) + float(row["slide_s"])
-                row["pane_first"] = windows
-                windows += int(latest_s / float(row["slide_s"])) + 1
-                row["pane_end"] = windows
+            row["by_clock"] = is_by_clock(graph, node.number)
     place = sum(map(len, floats))
     for number, path in enumerate(network.paths):
         row = results[number]
@@ -42,7 +34,7 @@ def results_of(
             floats.append(np.array(path.query.qos.points).ravel())
             row["qos_first"], row["qos_end"] = place, place + len(floats[-1])
             place += len(floats[-1])
-    return results, np.zeros(windows + 1)
+    return results
 
 
 def _ideal_s(units: Units, overheads: Mapping[tuple[int, int], float], box: int) -> float:

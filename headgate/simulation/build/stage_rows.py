@@ -4,6 +4,7 @@ import numpy as np
 
 from headgate.model.arrays import Floats
 from headgate.model.network.units import Units
+from headgate.simulation.build.closing_rows import Closings
 from headgate.simulation.world.links import Links
 from headgate.simulation.world.records import AGGREGATE, JOIN, NONE, SELECT, STAGE, WINDOW, Records
 from headgate.simulation.world.setting import Setting
@@ -15,6 +16,7 @@ def stages_of(
     links: Links,
     setting: Setting,
     floats: list[Floats],
+    closings: Closings,
 ) -> tuple[Records, Records]:
     """Return a row for every box of every unit, and a row for the window of every join."""
     graph, network = units.graph, units.network
@@ -25,8 +27,8 @@ def stages_of(
         windows[key] = NONE
     for number, box in enumerate(joins):
         windows["window_s"][number] = graph.nodes[box].operator.window_s
-        windows["left_in_order"][number] = _in_order(units, box, 0)
-        windows["right_in_order"][number] = _in_order(units, box, 1)
+        windows["left_in_order"][number] = in_order(units, box, 0)
+        windows["right_in_order"][number] = in_order(units, box, 1)
     position = 0
     place_of: dict[str, int] = {}
 
@@ -49,6 +51,8 @@ def stages_of(
             selectivity = node.operator.selectivity
             row["selectivity"] = 1.0 if selectivity is None else selectivity
             row["join"] = joins.index(stage.box) if kind == "join" else NONE
+            row["closing"] = closings.number_by_box.get(stage.box, NONE)
+            row["closing_first"], row["closing_end"] = links.add(closings.by_clock(stage.box))
             row["drift"] = row["costs"] = row["fates"] = row["child"] = row["sibling"] = NONE
             for name in (node.name, query):
                 if name in setting.tuple_costs and (name == node.name or len(shape.stages) == 1):
@@ -68,7 +72,7 @@ def stages_of(
     return stages, windows
 
 
-def _in_order(units: Units, box: int, side: int) -> bool:
+def in_order(units: Units, box: int, side: int) -> bool:
     """Return True if tuples always reach a side of a box in the order of their arrival."""
     node = units.graph.nodes[box]
     if not node.boxes[side]:
@@ -79,7 +83,7 @@ def _in_order(units: Units, box: int, side: int) -> bool:
     merged = before.operator.kind == "union" and units.level == "operator"
     if before.operator.kind == "join" or (before.sides > 1 and not merged):
         return False
-    return all(_in_order(units, before.number, number) for number in range(before.sides))
+    return all(in_order(units, before.number, number) for number in range(before.sides))
 
 
 def _append_child(stages: Records, parent: int, child: int) -> None:

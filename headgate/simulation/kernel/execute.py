@@ -3,11 +3,12 @@
 import numpy as np
 
 from headgate.compiled import compiled
+from headgate.simulation.kernel.closings import finish_all, take_in
 from headgate.simulation.kernel.fates import copies_of, cost_of
 from headgate.simulation.kernel.joins import match, push
 from headgate.simulation.kernel.learn import learn, update_units
 from headgate.simulation.kernel.memory import release_call, release_entry, store
-from headgate.simulation.kernel.outputs import finish_in_pane, output
+from headgate.simulation.kernel.outputs import output
 from headgate.simulation.kernel.queues import append, new_entry, refresh, step_over
 from headgate.simulation.world.pointer import World
 from headgate.simulation.world.records import AGGREGATE, JOIN, NONE
@@ -37,7 +38,8 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
     worker.known_s = worker.known_outputs = 0.0
     worker.taken = queue.cursor if queue.stream >= 0 else queue.head
     worker.stored = 0
-    outputs_before, figures_before, queued_sum_s = clock.outputs, clock.figures, 0.0
+    outputs_before, figures_before = clock.outputs, clock.figures
+    queued_sum_s = done_sum_s = 0.0
     place, entry, last = queue.cursor, queue.head, NONE
     for _ in range(tuples):
         if queue.stream >= 0:
@@ -62,6 +64,13 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
                 world, worker_number, unit, arrived_at_s, ideal_at_s + row.overhead_s, number, mass,
                 owner, source, begun_s, before_s, spent_s,
             )  # fmt: skip
+        done_at_s = begun_s + (spent_s + before_s)
+        if owner <= -2:
+            held = world.streams[source].first - 2 - owner
+            world.left_s[held] = max(world.left_s[held], done_at_s)
+        else:
+            world.pool[owner].left_at_s = max(world.pool[owner].left_at_s, done_at_s)
+        done_sum_s += spent_s
         worker.arrived_sum_s += arrived_at_s
         worker.mass += mass
         worker.known_s += spent_s - earlier_s
@@ -73,7 +82,9 @@ def start(world: World, worker_number: int, unit: int, tuples: int, decided_s: f
     if clock.figures > figures_before:
         update_units(world, unit)
     seconds = before_s + spent_s
-    held_s = tuples * (begun_s + seconds) - queued_sum_s  # tuples are pending until the call ends
+    early_s = tuples * spent_s - done_sum_s  # a tuple is pending until it is done
+    held_s = tuples * (begun_s + seconds) - queued_sum_s - early_s
+    clock.pending_area -= early_s
     queue.pending_area += held_s
     clock.bytes_area += held_s * row.bytes_in
     queue.cursor = place
@@ -106,7 +117,10 @@ def _run_line(
         passes = True
         stage = world.stages[position]
         if stage.kind == AGGREGATE:
-            passes = False
+            left_at_s = begun_s + (spent_s + before_s)
+            number = take_in(world, stage.closing, arrived_at_s, left_at_s, ideal_at_s)
+            if number == NONE:
+                return spent_s
         elif settings.fluid:
             mass *= stage.selectivity
         elif stage.selectivity < 1.0 or stage.drift >= 0 or stage.fates >= 0:
@@ -114,9 +128,8 @@ def _run_line(
         if settings.learns and not settings.fluid and stage.kind != AGGREGATE:
             learn(world, position, 1.0 if passes else 0.0, cost_s)
         if not passes:
-            if queue.pane_query >= 0:
-                left_at_s = begun_s + (spent_s + before_s)
-                finish_in_pane(world, queue.pane_query, arrived_at_s, left_at_s)
+            left_at_s = begun_s + (spent_s + before_s)
+            finish_all(world, position, arrived_at_s, left_at_s, ideal_at_s)
             return spent_s
     left_at_s = begun_s + (spent_s + before_s)
     _emit(world, worker, last, arrived_at_s, ideal_at_s, number, mass, left_at_s)
@@ -137,6 +150,7 @@ def _emit(
         entry = new_entry(world)
         slot = world.pool[entry]
         slot.arrived_at_s, slot.ideal_at_s = arrived_at_s, ideal_at_s
+        slot.queued_at_s = left_at_s
         slot.number, slot.mass, slot.target = number, mass, world.links[link]
         if owner == NONE:
             owner, slot.holders = entry, 0
@@ -179,10 +193,12 @@ def _run_tree(
         left_at_s = begun_s + (spent_s + before_s)
         bottom = top
         if stage.kind == AGGREGATE:
-            if queue.pane_query >= 0:
-                finish_in_pane(world, queue.pane_query, arrived_at_s, left_at_s)
-            continue
-        if stage.kind == JOIN:
+            number = take_in(world, stage.closing, arrived_at_s, left_at_s, reached_at_s + cost_s)
+            if number == NONE:
+                continue
+            push(world, top, position, arrived_at_s, reached_at_s + cost_s, number, 1.0)
+            top += 1
+        elif stage.kind == JOIN:
             if position != queue.first_stage:
                 owner = NONE
                 world.workers[worker].stored += 1
@@ -199,8 +215,6 @@ def _run_tree(
                 copies = copies_of(world, position, number, arrived_at_s)
                 if settings.learns:
                     learn(world, position, float(copies), cost_s)
-            if copies == 0 and queue.pane_query >= 0:
-                finish_in_pane(world, queue.pane_query, arrived_at_s, left_at_s)
             for copy in range(copies):
                 copy_number = number if copy == 0 else mixed(number, copy)
                 push(world, top, position, arrived_at_s, reached_at_s + cost_s, copy_number, mass)
@@ -208,6 +222,8 @@ def _run_tree(
         # The outputs are on the stack, in order. Each is passed on, and then replaced by its
         # entries for the children, the last first, so that the first is on top.
         outputs = top - bottom
+        if outputs == 0:
+            finish_all(world, position, arrived_at_s, left_at_s, reached_at_s + cost_s)
         for place in range(bottom, top):
             out = stack[place]
             _emit(
@@ -249,7 +265,10 @@ def _descend(world: World, position: int, bottom: int, outputs: int) -> int:
 
 @compiled
 def deliver(world: World, worker_number: int) -> None:
-    """End a call: remove its tuples from the queue and deliver its output to other queues."""
+    """End a call: remove its tuples from the queue and deliver its output to other queues.
+
+    Each output has waited in memory since it was computed.
+    """
     clock, worker = world.clock[0], world.workers[worker_number]
     unit, tuples = worker.unit, worker.tuples
     queue, row = world.queues[unit], world.table[unit]
@@ -265,18 +284,20 @@ def deliver(world: World, worker_number: int) -> None:
     if world.settings[0].foresight:
         row.pending_s -= worker.known_s
         row.pending_outputs -= worker.known_outputs
-    if queue.pane_query >= 0:
+    if queue.slide_s > 0.0:
         row.due = max(0, row.due - tuples)
     worker.unit = NONE
     worker.ended_at_s, worker.ends_at_s = worker.ends_at_s, np.inf
     entry = worker.head
     while entry != NONE:
         slot, following = world.pool[entry], world.pool[entry].next
-        slot.queued_at_s = clock.now_s
+        waited_s = clock.now_s - slot.queued_at_s
         if slot.owner == entry:
             store(world, 1)
+            clock.shared_area += waited_s
         target = slot.target
         if world.queues[target].active:
+            clock.pending_area += waited_s
             append(world, target, entry)
             refresh(world, target)
         else:

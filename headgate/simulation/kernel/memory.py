@@ -59,14 +59,23 @@ def release_entry(world: World, entry: int) -> None:
 
 @compiled
 def release_call(world: World, worker_number: int) -> None:
-    """Release the tuples of a call that has ended."""
-    worker = world.workers[worker_number]
+    """Release the tuples of a call that has ended. Each was in memory until it was done."""
+    worker, clock = world.workers[worker_number], world.clock[0]
     stream, place = world.queues[worker.unit].stream, worker.taken
     for _ in range(worker.tuples):
+        before = clock.shared
         if stream >= 0:
+            done_at_s = world.left_s[world.streams[stream].first + place]
             release_source(world, stream, place)
             place = step_over(world, worker.unit, place + 1)
         else:
-            following = world.pool[place].next
+            slot = world.pool[place]
+            owner, following = slot.owner, slot.next
+            if owner <= -2:
+                done_at_s = world.left_s[world.streams[slot.target].first - 2 - owner]
+            else:
+                done_at_s = world.pool[owner].left_at_s
             release_entry(world, place)
             place = following
+        if clock.shared < before:
+            clock.shared_area -= clock.now_s - done_at_s

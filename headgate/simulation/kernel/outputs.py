@@ -1,6 +1,6 @@
 """Results in virtual time, compiled: response, slowdown, utility, staleness, tardiness."""
 
-from headgate.compiled import borrowing, compiled, from_zero
+from headgate.compiled import borrowing, from_zero
 from headgate.simulation.kernel.bins import bin_of
 from headgate.simulation.world.pointer import World
 
@@ -26,8 +26,9 @@ def output(
 
     Slowdown is 1 + (D_actual − D_ideal) / T, which is R / T if the tuple comes from one stream
     (Sharaf §3.4.1). An output stream is stale from the arrival of a tuple that will be output until
-    its output (§4.1). A query that shares its boxes with others does not count tuples that arrived
-    before the query came or after it went.
+    its output (§4.1). The result of a window by time arrives when the window ends, so its response
+    is its tardiness (§3.5). A query that shares its boxes with others does not count tuples that
+    arrived before the query came or after it went.
     """
     result, clock, settings = world.results[from_zero(query)], world.clock[0], world.settings[0]
     if arrived_at_s <= result.since_s:
@@ -42,6 +43,9 @@ def output(
     result.slowdown_sum += slowdown
     result.slowdown_squares += slowdown * slowdown
     result.slowdown_max = max(result.slowdown_max, slowdown)
+    if result.by_clock:
+        result.tardy_sum += response_s
+        result.tardy_max = max(result.tardy_max, response_s)
     row, place = from_zero(result.row), bin_of(response_s)
     world.response_bins[row, place] += 1
     world.response_bins[-1, place] += 1  # of all queries, for `Worth.measured`
@@ -66,28 +70,3 @@ def output(
         world.kept[end + 1], world.kept[end + 2] = arrived_at_s, left_at_s
         clock.kept += 1
     clock.outputs += 1
-
-
-@compiled
-def finish_in_pane(world: World, query: int, arrived_at_s: float, done_at_s: float) -> None:
-    """Update the lateness of a tuple's windows, once the tuple is in its pane or dropped.
-
-    The result of a window is output at the end of its slide, or when the last of its tuples is
-    done (Sharaf §3.5). Its tuples are those that arrived within RANGE before the end. Windows that
-    are done in time are counted at the end of the run.
-    """
-    result = world.results[query]
-    number = int(arrived_at_s / result.slide_s)
-    while True:
-        due_at_s = (number + 1) * result.slide_s
-        window = result.pane_first + number
-        ahead = due_at_s - result.range_s > arrived_at_s
-        if ahead or done_at_s <= due_at_s or window >= result.pane_end:
-            return
-        more_s = done_at_s - due_at_s - world.late_s[window]
-        if more_s > 0.0:
-            result.late += world.late_s[window] == 0.0
-            result.tardy_sum += more_s
-            world.late_s[window] = done_at_s - due_at_s
-            result.tardy_max = max(result.tardy_max, world.late_s[window])
-        number += 1

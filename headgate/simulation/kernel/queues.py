@@ -31,10 +31,10 @@ def refresh(world: World, unit: int) -> None:
             head_s = world.arrivals[world.streams[queue.stream].first + queue.cursor]
         else:
             head_s = world.pool[queue.head].arrived_at_s
-        if queue.pane_query >= 0 and head_s != row.head_arrived_at_s:
+        if queue.slide_s > 0.0 and head_s != row.head_arrived_at_s:
             row.deadline_at_s = (np.floor(head_s / queue.slide_s) + 1.0) * queue.slide_s
             row.due = _due(world, unit, row.deadline_at_s)
-        elif queue.pane_query < 0:
+        elif queue.slide_s == 0.0:
             row.deadline_at_s = head_s + row.deadline_s
             row.due = row.pending
         row.head_arrived_at_s = head_s
@@ -124,6 +124,7 @@ def new_entry(world: World) -> int:
     clock.free = world.pool[entry].next
     clock.entries += 1
     world.pool[entry].next = NONE
+    world.pool[entry].left_at_s = -np.inf
     return entry
 
 
@@ -157,7 +158,7 @@ def join_queue(world: World, unit: int, arrived_at_s: float, mass: float) -> Non
     row.amount += mass
     queue.arrived_sum_s += arrived_at_s
     queue.pending_max = max(queue.pending_max, row.pending)
-    if queue.pane_query >= 0 and arrived_at_s < row.deadline_at_s:
+    if queue.slide_s > 0.0 and arrived_at_s < row.deadline_at_s:
         row.due += 1
     clock.pending += 1
     clock.pending_max = max(clock.pending_max, clock.pending)

@@ -9,6 +9,7 @@ from numba import types
 from headgate.compiled import compiled, with_functions
 from headgate.model.network.unit_table import UnitTable
 from headgate.simulation.kernel.arrive import admit
+from headgate.simulation.kernel.closings import close_all, close_behind
 from headgate.simulation.kernel.execute import deliver, start
 from headgate.simulation.kernel.joins import forget
 from headgate.simulation.kernel.queues import open_merges
@@ -36,7 +37,7 @@ def free_worker(world: World) -> int:
 def catch_up(world: World) -> bool:
     """Process all that has happened by now: arrivals first, then calls in the order they end.
 
-    Return False if the pool is too small for the arrivals.
+    Then windows that have ended close. Return False if there is no room for it.
     """
     clock = world.clock[0]
     clock.pending_area += clock.pending * (clock.now_s - clock.met_at_s)
@@ -57,7 +58,13 @@ def catch_up(world: World) -> bool:
                     ended = number
         if ended == NONE:
             break
+        unit = world.workers[ended].unit
         deliver(world, ended)
+        if not close_behind(world, unit):
+            clock.closes_at_s = clock.now_s
+            return False
+    if clock.closes_at_s <= clock.now_s and not close_all(world):
+        return False
     settings = world.settings[0]
     if settings.merge_end > settings.merge_first:
         open_merges(world)
@@ -78,6 +85,8 @@ def advance(world: World, until_s: float) -> int:
         next_s = min(next_s, world.order_at_s[clock.next_arrival])
     if next_s == np.inf:
         return DONE  # nothing can happen any more, even if the caller has later plans
+    if free:  # no window closes after the last event of a run
+        next_s = min(next_s, clock.closes_at_s)
     if next_s >= until_s:  # the caller acts at that instant before any decision
         clock.now_s = max(clock.now_s, until_s)
         return UNTIL
@@ -158,6 +167,7 @@ def _run(world: World, memory: Any, until_s: float, most_decisions: int) -> int:
             clock.decisions += 1
             clock.examined += examined
             decided_s = settings.decision_s + examined * settings.examine_s
+            decided_s += (examined - 1) * settings.visit_s
             if not begin(world, unit, tuples, decided_s):
                 return GROW
             changed(memory, world.table, unit, clock.now_s)

@@ -32,7 +32,7 @@ def is_plain(world: World) -> bool:
     more = more or settings["merge_end"] > settings["merge_first"]
     limits = ("train_cost_s", "train_bytes", "train_spread_s")
     limited = settings["train_fraction"] < 1.0 or any(settings[key] < np.inf for key in limits)
-    lines = queues["line"] & (queues["stream"] >= 0) & (queues["pane_query"] == NONE)
+    lines = queues["line"] & (queues["stream"] >= 0) & (queues["slide_s"] == 0.0)
     special = [stages[key] != NONE for key in ("drift", "costs", "fates")]
     boxes = (stages["kind"] == SELECT) & (stages["fill_first"] == stages["fill_end"])
     simple = bool(lines.all() and boxes.all() and not np.any(special))
@@ -79,6 +79,7 @@ def run(world: World, memory: Any, until_s: float, most_decisions: int) -> int:
                     clock.decisions += 1
                     clock.examined += examined
                     decided_s = settings.decision_s + examined * settings.examine_s
+                    decided_s += (examined - 1) * settings.visit_s
         if unit >= 0:
             if not _begin(world, unit, step_tuples, decided_s):
                 clock.chosen, clock.chosen_tuples, clock.chosen_s = unit, step_tuples, decided_s
@@ -131,7 +132,7 @@ def _begin(world: World, unit: int, step_tuples: int, decided_s: float) -> bool:
     before_s = decided_s + settings.storage_s + (overhead_s + switch_s)
     now_s, seed = clock.now_s, settings.seed
     source, cursor = from_zero(queue.source), from_zero(queue.cursor)
-    spent_s = arrived_sum_s = 0.0
+    spent_s = arrived_sum_s = done_sum_s = 0.0
     for number in range(cursor, cursor + tuples):
         arrived_at_s = world.arrivals[source + number]
         ideal_at_s, position, passes = arrived_at_s + overhead_s, first, True
@@ -153,9 +154,12 @@ def _begin(world: World, unit: int, step_tuples: int, decided_s: float) -> bool:
                 leaves.target, leaves.arrived_at_s = world.links[link], arrived_at_s
                 leaves.ideal_at_s, leaves.queued_at_s = ideal_at_s, left_at_s
                 clock.leaving += 1
+        world.left_s[from_zero(source + number)] = now_s + (spent_s + before_s)
+        done_sum_s += spent_s
         arrived_sum_s += arrived_at_s
     seconds = before_s + spent_s
-    held_s = tuples * (now_s + seconds) - arrived_sum_s
+    early_s = tuples * spent_s - done_sum_s
+    held_s = tuples * (now_s + seconds) - arrived_sum_s - early_s
     row.ready = False
     queue.running = True
     queue.cursor = cursor + tuples
@@ -167,6 +171,7 @@ def _begin(world: World, unit: int, step_tuples: int, decided_s: float) -> bool:
     worker.arrived_sum_s, worker.mass = arrived_sum_s, float(tuples)
     clock.last = unit
     clock.calls += 1
+    clock.pending_area -= early_s
     clock.bytes_area += held_s * row.bytes_in
     clock.busy_s += seconds
     if before_s > 0.0:
@@ -255,6 +260,7 @@ def _deliver(world: World) -> None:
         world.holders[place] = left
         if left == 0:
             clock.shared -= 1
+            clock.shared_area -= clock.now_s - world.left_s[place]
     clock.pending -= tuples
     clock.bytes -= tuples * row.bytes_in
     world.class_pending[from_zero(row.query_class)] -= tuples

@@ -7,8 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from headgate.compiled import compiled
-from headgate.errors import PlanRejected
+from headgate.errors import ConfigRefused, PlanRejected
 from headgate.model.arrays import Floats
 from headgate.model.events import StepFinished, StepStarted
 from headgate.model.network.unit_table import UnitTable
@@ -17,10 +16,10 @@ from headgate.model.plan import ALL, BoxCall
 from headgate.policies.interface import Policy, Selection, State
 from headgate.scheduler.shedder import Load, Shedder
 from headgate.simulation.build.build import build, grown, preload
-from headgate.simulation.kernel.fates import foresee
-from headgate.simulation.kernel.memory import release_entry, release_source
-from headgate.simulation.kernel.queues import refresh, refresh_all, step_over
+from headgate.simulation.kernel.clear import clear
+from headgate.simulation.kernel.queues import refresh, refresh_all
 from headgate.simulation.loop import drive
+from headgate.simulation.loop.foreseen import Foreseen
 from headgate.simulation.loop.plain import is_plain
 from headgate.simulation.loop.worth import Worth
 from headgate.simulation.world.pointer import World
@@ -29,6 +28,8 @@ from headgate.simulation.world.setting import Setting
 from headgate.simulation.world.world import DECIDE, DONE, GROW, MORE, UNTIL
 
 NOTHING = np.zeros(0)
+USUAL_TRAIN = 1
+"""The most tuples of a call, unless a workload, a run or a policy's definition says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,28 @@ class Switch:
     does: Literal["come", "go"]
 
 
+@dataclass(frozen=True)
+class Replacement:
+    """A new policy, or a new performance specification, at an instant.
+
+    Args:
+        policy: creates the policy.
+        specification: its rows as text, for a policy that has a specification.
+    """
+
+    at_s: float
+    policy: Callable[[], Policy] | None = None
+    specification: str | None = None
+
+
 class Simulation:
     """A world, the policy that decides in it, and the events that come from outside.
 
     Args:
-        train_tuples: the most tuples of a call; None leaves this to the policy in charge.
+        train_tuples: the most tuples of a call, whatever the policy.
+        usual_train: the same, for policies whose definition does not fix it.
         switches: queries that come and go. A query that comes is absent until then.
+        replacements: policies and specifications that replace the present ones.
         shedder: drops tuples in overload, from queries that allow it.
     """
 
@@ -61,13 +78,16 @@ class Simulation:
         setting: Setting,
         *,
         train_tuples: int | None = None,
+        usual_train: int = USUAL_TRAIN,
         switches: Sequence[Switch] = (),
+        replacements: Sequence[Replacement] = (),
         shedder: Shedder | None = None,
     ) -> None:
         self.units, self.policy, self.setting = units, policy, setting
-        self._train_tuples = train_tuples
+        self._train_tuples, self._usual_train = train_tuples, usual_train
         self.world: World = build(units, table, arrivals, setting)
         self._switches = sorted(switches, key=lambda switch: switch.at_s)
+        self._replacements = sorted(replacements, key=lambda replacement: replacement.at_s)
         self._shedder = shedder
         self._shed_at_s = inf
         self._worth = Worth(self.world)
@@ -128,6 +148,8 @@ class Simulation:
             return now_s
         while self._switches and self._switches[0].at_s <= now_s:
             self._switch(self._switches.pop(0))
+        while self._replacements and self._replacements[0].at_s <= now_s:
+            self._replace(self._replacements.pop(0))
         if self._shedder is not None and self._shed_at_s <= now_s:
             self._shed()
         if self.policy.wake_at_s <= now_s:
@@ -138,15 +160,16 @@ class Simulation:
         return self._next_s() if more else inf
 
     def _next_s(self) -> float:
-        switch_s = self._switches[0].at_s if self._switches else inf
-        return min(switch_s, self.policy.wake_at_s, self._shed_at_s)
+        changes = [*self._switches[:1], *self._replacements[:1]]
+        changes_s = min((change.at_s for change in changes), default=inf)
+        return min(changes_s, self.policy.wake_at_s, self._shed_at_s)
 
     def _go_on(self, until_s: float) -> int:
         inner = self.policy.in_charge(self.now_s)
         if inner is not self._in_charge:
             self._in_charge = inner
-            tuples = inner.tuples_a_step if self._train_tuples is None else self._train_tuples
-            self.world.settings["train_tuples"] = min(tuples, ALL)
+            self.world.settings["train_tuples"] = min(self._train(inner), ALL)
+            self.world.settings["visit_s"] = self.setting.visit_s * inner.visits_empty
             refresh_all(self.world)
         selection = self._selection(inner)
         if selection is None:
@@ -154,13 +177,15 @@ class Simulation:
         parts = selection.memory, selection.changed, selection.pick
         return drive.run(self.world, *parts, until_s, self.decisions_a_report)
 
+    def _train(self, inner: Policy) -> int:
+        if self._train_tuples is not None:
+            return self._train_tuples
+        return self._usual_train if inner.tuples_a_step is None else inner.tuples_a_step
+
     def _selection(self, inner: Policy) -> Selection | None:
         if id(inner) not in self._selections:
             table = self.world.table
-            batches = self._train_tuples is None or self._train_tuples > 1
-            moves = bool((table["overhead_s"] > 0).any()) and (
-                inner.tuples_a_step > 1 if self._train_tuples is None else batches
-            )
+            moves = bool((table["overhead_s"] > 0).any()) and self._train(inner) > 1
             learns = self.setting.learns or moves
             selection = inner.selection(self.units, table, learns=learns)
             if selection is not None:
@@ -188,6 +213,7 @@ class Simulation:
                 raise PlanRejected(policy=policy.name, unit=step.unit, reason=reason)
             settings = self.setting
             decided_s = settings.decision_s + settings.examine_s * len(ready)
+            decided_s += settings.poll_s * policy.take_polls()
             number, worker = int(clock["calls"]), int(drive.free_worker(self.world))
             begun = drive.begin(
                 self.world, step.unit, step.tuples, -1.0 if step.continues else decided_s
@@ -228,6 +254,23 @@ class Simulation:
             self._absent.add(switch.query)
         self._activate()
 
+    def _replace(self, replacement: Replacement) -> None:
+        if replacement.policy is not None:
+            self.policy = replacement.policy()
+            self.policy.prepare(self.units)
+            if self.policy.foresees and not self.setting.foresight:
+                raise ConfigRefused(
+                    path="simulation", key="at", value=self.policy.name,
+                    expected="a policy that foresees nothing, or one that foresees from the start",
+                )  # fmt: skip
+        if replacement.specification is not None:
+            if not hasattr(self.policy, "specification"):
+                raise ConfigRefused(
+                    path="simulation", key="at", value=replacement.specification,
+                    expected=f"for a policy with a specification, not '{self.policy.name}'",
+                )  # fmt: skip
+            self.policy.specification = replacement.specification
+
     def _activate(self) -> None:
         """Activate the units that have at least one present query, and deactivate the others."""
         paths = self.units.network.paths
@@ -239,6 +282,7 @@ class Simulation:
                 clear(self.world, shape.number)
             queue["active"] = present
             refresh(self.world, shape.number)
+        self.world.clock["closes_at_s"] = min(self.now_s, self.world.clock["closes_at_s"][0])
         for number, path in enumerate(paths):
             row = self.world.results[number]
             if path.query.name in self._absent:
@@ -260,66 +304,3 @@ class Simulation:
         if epoch < world.shed.shape[1]:
             world.shed[:, epoch] = rates
         self._shed_at_s = (epoch + 1) * shedder.period_s
-
-
-class Foreseen:
-    """The future costs and outputs of waiting tuples, for policies with foresight."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def waiting(self, unit: int) -> tuple[Floats, Floats]:
-        count = int(self._world.table["pending"][unit])
-        seconds, outputs = np.empty(count), np.empty(count)
-        _foresee_queue(self._world, unit, seconds, outputs)
-        return seconds, outputs
-
-
-@compiled
-def _foresee_queue(world: World, unit: int, seconds: Floats, outputs: Floats) -> None:
-    queue = world.queues[unit]
-    entry, place = queue.head, queue.cursor
-    for number in range(len(seconds)):
-        if queue.stream >= 0:
-            at_s = world.arrivals[world.streams[queue.stream].first + place]
-            seconds[number], outputs[number] = foresee(world, unit, place, at_s)
-            place = step_over(world, unit, place + 1)
-        else:
-            slot = world.pool[entry]
-            seconds[number], outputs[number] = foresee(world, unit, slot.number, slot.arrived_at_s)
-            entry = slot.next
-
-
-@compiled
-def clear(world: World, unit: int) -> None:
-    """Empty the queue of a unit whose queries are gone. A running call is not interrupted."""
-    queue, row, clock = world.queues[unit], world.table[unit], world.clock[0]
-    running, mass, arrived_sum_s, known_s, known_outputs = 0, 0.0, 0.0, 0.0, 0.0
-    for number in range(len(world.workers)):
-        worker = world.workers[number]
-        if worker.unit == unit:
-            running, mass, arrived_sum_s = worker.tuples, worker.mass, worker.arrived_sum_s
-            known_s, known_outputs = worker.known_s, worker.known_outputs
-    gone, held_s = row.pending - running, 0.0
-    if queue.stream >= 0:
-        stream, place = world.streams[queue.stream], queue.cursor
-        for _ in range(gone):
-            held_s += clock.now_s - world.arrivals[stream.first + place]
-            release_source(world, queue.stream, place)
-            place = step_over(world, unit, place + 1)
-        queue.cursor = stream.arrived
-    while queue.head != NONE:
-        entry = queue.head
-        queue.head = world.pool[entry].next
-        held_s += clock.now_s - world.pool[entry].queued_at_s
-        release_entry(world, entry)
-    queue.tail = NONE
-    queue.pending_area += held_s
-    clock.bytes_area += held_s * row.bytes_in
-    clock.pending -= gone
-    clock.bytes -= gone * row.bytes_in
-    world.class_pending[row.query_class] -= gone
-    row.pending, row.due = running, min(row.due, running)
-    row.amount, queue.arrived_sum_s = mass, arrived_sum_s
-    if world.settings[0].foresight:
-        row.pending_s, row.pending_outputs = known_s, known_outputs

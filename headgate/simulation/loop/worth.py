@@ -17,7 +17,7 @@ from headgate.simulation.world.records import Records
 
 SUMMED = (
     "outputs", "response_sum", "response_squares", "slowdown_sum", "slowdown_squares", "qos_sum",
-    "judged", "stale_s", "tardy_sum", "response_max", "slowdown_max", "p95_bin",
+    "judged", "stale_s", "tardy_sum", "windows", "response_max", "slowdown_max", "p95_bin",
 )  # fmt: skip
 """The values that `_add_up` computes, in this order: sums over all queries, the two largest values
 of the interval, and the bin of the response that 95 % of the interval's responses do not exceed."""
@@ -35,13 +35,11 @@ class Worth:
         self._before = np.zeros(len(world.results), dtype=BEFORE)
         self._bins_before = world.response_bins[-1].copy()
         self._sums_before = self._add_up()
-        slides_s = world.results["slide_s"]
-        self._slides_s = slides_s[slides_s > 0]
         self._area_before = self._at_s = 0.0
 
     def measured(self, now_s: float) -> Measured:
         """Return the figures since the last time, by the names of a performance specification."""
-        clock, slides_s = self.world.clock[0], self._slides_s
+        clock = self.world.clock[0]
         seconds = now_s - self._at_s
         sums = self._add_up()
 
@@ -49,9 +47,7 @@ class Worth:
             return sums[name] - self._sums_before[name]
 
         outputs, judged = int(since("outputs")), int(since("judged"))
-        windows = 0
-        if len(slides_s):
-            windows = int((now_s // slides_s - self._at_s // slides_s).sum())
+        windows = int(since("windows"))
         values = {
             "mean_response_s": since("response_sum") / outputs if outputs else nan,
             "max_response_s": sums["response_max"],
@@ -65,7 +61,7 @@ class Worth:
             "pending_bytes": float(clock["bytes"]),
             "qos": since("qos_sum") / judged if judged else nan,
             "staleness": since("stale_s") / (seconds * len(self._before)) if seconds else nan,
-            "tardiness_s": since("tardy_sum") / windows if windows else 0.0,
+            "tardiness_s": since("tardy_sum") / windows if windows else nan,
         }
         self._sums_before = sums
         self._area_before, self._at_s = float(clock["pending_area"]), now_s
@@ -94,7 +90,7 @@ def _add_up(world: World, before: Records, bins_before: Ints, sums: Floats) -> N
                 float(row.outputs), row.response_sum, row.response_squares, row.slowdown_sum,
                 row.slowdown_squares, row.qos_sum,
                 float(row.outputs) if row.qos_end > row.qos_first else 0.0,
-                row.stale_s, row.tardy_sum,
+                row.stale_s, row.tardy_sum, float(row.outputs) if row.by_clock else 0.0,
             )
         ):  # fmt: skip
             sums[place] += value
@@ -187,8 +183,7 @@ class _Lines:
                 float(rows[f"{key}_max"].max()) if len(rows) else 0.0,
                 counted[bins].sum(axis=0),
             ).summary()  # fmt: skip
-        slides = rows["slide_s"] > 0
-        windows = int((self._now_s // rows["slide_s"][slides]).sum()) if slides.any() else 0
+        windows = int(rows["outputs"][rows["by_clock"]].sum())
         graphs = rows["qos_end"] > rows["qos_first"]
         judged = int(rows["outputs"][graphs].sum())
         weights, span_s = self._weights[chosen], self._seconds or nan
@@ -206,7 +201,7 @@ class _Lines:
             pending_mean=area / span_s,
             pending_max=int(queues["pending_max"].sum()) if pending_max is None else pending_max,
             busy_s=float(queues["busy_s"].sum()),
-            output_per_s=(outputs + windows) / span_s,
+            output_per_s=outputs / span_s,
             staleness=float(stale.mean()) if len(rows) else nan,
             staleness_expected=float(expected.mean()) if len(rows) else nan,
             weighted_staleness=float(stale @ weights / weights.sum()) if weights.sum() else nan,

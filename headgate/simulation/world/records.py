@@ -21,6 +21,7 @@ SETTINGS = np.dtype(
         ("storage_s", np.float64),  # per access to the storage manager; every call pays it
         ("decision_s", np.float64),  # per decision
         ("examine_s", np.float64),  # per priority computed for a decision
+        ("visit_s", np.float64),  # per empty unit that the policy in charge visits
         ("switch_s", np.float64),
         ("fluid", np.bool_),
         ("foresight", np.bool_),
@@ -71,6 +72,7 @@ CLOCK = np.dtype(
         ("figures", np.int64),
         ("last", np.int64),  # the unit of the last call
         ("leaving", np.int64),  # results on the stack, not counted yet; see `loop/plain.py`
+        ("closes_at_s", np.float64),  # when the next window of an aggregate ends
         ("chosen", np.int64),  # a unit that was picked, but the arrays were too small
         ("chosen_tuples", np.int64),
         ("chosen_s", np.float64),
@@ -99,8 +101,10 @@ QUEUE = np.dtype(  # the fields that every call changes share the first cache li
         ("meets_itself", np.bool_),  # one call runs both inputs of a join
         ("stale", np.bool_),  # a stage of its course has new measurements
         ("shed_value", np.bool_),
-        ("pane_query", np.int64),  # the query whose panes its tuples belong to, or NONE
-        ("slide_s", np.float64),
+        ("slide_s", np.float64),  # how often the nearest aggregate behind it closes, or 0
+        ("closing_first", np.int64),  # all aggregates over windows by time behind it, in `links`
+        ("closing_end", np.int64),
+        ("in_order", np.bool_),  # its tuples come in the order of their arrival
         ("course_first", np.int64),  # its way to the outputs, in `links`, for learning
         ("course_end", np.int64),
         ("random_key", np.int64),  # of its first box, to shed by value
@@ -132,6 +136,9 @@ STAGE = np.dtype(
         ("costs", np.int64),  # index of the costs of single tuples in `floats`, or NONE
         ("fates", np.int64),  # index of their outcomes in `floats`, or NONE
         ("join", np.int64),
+        ("closing", np.int64),  # the windows of an aggregate, in `closings`, or NONE
+        ("closing_first", np.int64),  # those by time of all aggregates from here on, in `links`
+        ("closing_end", np.int64),
         ("most_in", np.float64),  # upper bounds on input and output, per tuple of the unit
         ("most_out", np.float64),
     ],
@@ -158,6 +165,7 @@ ENTRY = np.dtype(
         ("arrived_at_s", np.float64),
         ("ideal_at_s", np.float64),  # when it would be here if nothing else ran
         ("queued_at_s", np.float64),
+        ("left_at_s", np.float64),  # when its tuple was done in the last call that took it
         ("number", np.int64),  # decides its random draws
         ("mass", np.float64),
         ("target", np.int64),
@@ -178,6 +186,29 @@ WINDOW = np.dtype(
         ("right", np.int64),
         ("left_in_order", np.bool_),  # tuples come in the order of their arrival
         ("right_in_order", np.bool_),
+    ],
+    align=True,
+)
+
+CLOSING = np.dtype(  # the windows of an aggregate
+    [
+        ("range_s", np.float64),
+        ("slide_s", np.float64),
+        ("slide_tuples", np.int64),  # 0 for windows by time
+        ("tuples", np.int64),  # taken in so far
+        ("window", np.int64),  # the next window by time, and when it ends
+        ("due_at_s", np.float64),
+        ("first", np.int64),  # its windows, in `late_s`
+        ("end", np.int64),
+        ("behind_join", np.bool_),
+        ("before_first", np.int64),  # the aggregates over windows by time before it, in `links`
+        ("before_end", np.int64),
+        ("unit_first", np.int64),  # the units that bring it tuples, in `links`
+        ("unit_end", np.int64),
+        ("query_first", np.int64),
+        ("query_end", np.int64),
+        ("fill_first", np.int64),
+        ("fill_end", np.int64),
     ],
     align=True,
 )
@@ -213,12 +244,7 @@ RESULT = np.dtype(
         ("stale_until_s", np.float64),
         ("tardy_sum", np.float64),
         ("tardy_max", np.float64),
-        ("instants", np.int64),
-        ("late", np.int64),
-        ("slide_s", np.float64),
-        ("range_s", np.float64),
-        ("pane_first", np.int64),  # its windows, in `late_s`
-        ("pane_end", np.int64),
+        ("by_clock", np.bool_),  # its results arrive when windows by time end
     ],
     align=True,
 )

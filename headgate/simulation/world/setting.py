@@ -19,6 +19,8 @@ class Setting:
             arrivals of its first and last tuple (Aurora §4.2).
         storage_s: seconds for an access to the storage manager; one per call, or per superbox.
         decision_s, examine_s: seconds for a decision, and for every priority computed for it.
+        visit_s: seconds for every empty unit that a round robin visits before the one that it runs.
+        poll_s: seconds for every poll of sources by a class without tuples (CQC §4.2).
         switch_s: seconds per box of the network, paid when a call runs another box than the last
             call; with round robin over boxes this is the cost of one thread per box (Aurora §3).
         fluid: a tuple is never dropped; a fraction s of it goes on, at a fraction s of the cost.
@@ -43,6 +45,8 @@ class Setting:
     decision_s: float = 0.0
     examine_s: float = 0.0
     switch_s: float = 0.0
+    visit_s: float = 0.0
+    poll_s: float = 0.0
     fluid: bool = False
     learns: bool = False
     smoothing: float = 0.175
@@ -63,7 +67,8 @@ class Setting:
         self._check("smoothing", 0 <= self.smoothing <= 1, "between 0 and 1")
         for key in ("train_cost_s", "train_bytes", "interval_s"):
             self._check(key, getattr(self, key) > 0, "above 0")
-        for key in ("storage_s", "decision_s", "examine_s", "switch_s", "train_spread_s"):
+        charges = ("storage_s", "decision_s", "examine_s", "switch_s", "visit_s", "poll_s")
+        for key in (*charges, "train_spread_s"):
             self._check(key, getattr(self, key) >= 0, "0 or more")
 
     def _check(self, key: str, holds: bool, expected: str) -> None:

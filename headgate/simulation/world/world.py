@@ -12,6 +12,7 @@ from headgate.model.arrays import Floats, Ints
 from headgate.model.network.unit_table import UNIT, UnitTable
 from headgate.simulation.world.records import (
     CLOCK,
+    CLOSING,
     ENTRY,
     FIGURE,
     QUEUE,
@@ -40,6 +41,7 @@ FIELDS = {
     "figures": (FIGURE, 1),
     "pool": (ENTRY, 1),
     "windows": (WINDOW, 1),
+    "closings": (CLOSING, 1),
     "streams": (STREAM, 1),
     "results": (RESULT, 1),
     "workers": (WORKER, 1),
@@ -52,7 +54,8 @@ FIELDS = {
     "order": (np.int32, 1),  # streams in the order of all arrivals
     "order_at_s": (np.float64, 1),
     "holders": (np.int32, 1),  # how many holders a source tuple still has
-    "late_s": (np.float64, 1),  # how late each window is, by its tuples so far
+    "left_s": (np.float64, 1),  # when a source tuple was done in the last call that took it
+    "late_s": (np.float64, 2),  # how late each window is by its tuples so far, and would be alone
     "floats": (np.float64, 1),  # costs and fates of single tuples, QoS points
     "drift": (np.float64, 2),
     "shed": (np.float64, 2),
@@ -82,6 +85,7 @@ class World:
     figures: Records
     pool: Records
     windows: Records
+    closings: Records
     streams: Records
     results: Records
     workers: Records
@@ -94,6 +98,7 @@ class World:
     order: Counts
     order_at_s: Floats
     holders: Counts
+    left_s: Floats
     late_s: Floats
     floats: Floats
     drift: Floats

@@ -5,8 +5,9 @@ import pytest
 from headgate.errors import ConfigRefused
 from headgate.model.network.network import Box, Network, Path
 from headgate.model.network.operator import Operator
+from headgate.model.network.priority_tree import combined
 from headgate.model.network.unit_table import unit_table
-from headgate.model.network.units import Level, SharedPriority, Units, combined, units_of
+from headgate.model.network.units import Level, SharedPriority, Units, units_of
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 

@@ -212,7 +212,6 @@ def test_a_pipeline_takes_a_trace_at_its_own_rate(tmp_path: Path) -> None:
     ("settings", "message"),
     [
         ({"level": "operator"}, "each of its queries is simulated as one box"),
-        ({"learns": True}, "each of its queries is simulated as one box"),
         ({"shared_priority": "max"}, "each of its queries is simulated as one box"),
         ({"queries": 3}, "queries is 3, but must be left out: it is an option of a testbed"),
     ],

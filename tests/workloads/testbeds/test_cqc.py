@@ -1,10 +1,12 @@
 """CQC's workloads."""
 
 from collections import Counter
+from math import isnan
 from typing import Any
 
 import pytest
 
+from headgate import simulate
 from headgate.workloads.testbeds.cqc import workload
 from headgate.workloads.testbeds.testbed import Testbed
 
@@ -102,3 +104,15 @@ def test_arrivals_can_be_poisson() -> None:
     times_s = testbed.arrivals["s0"]
     assert times_s[-1] == pytest.approx(10_000 / 1500, rel=0.05)
     assert (times_s != workload("A").arrivals["s0"]).any()
+
+
+def test_every_query_has_results_also_the_nine_aggregates() -> None:
+    testbed = workload("B", tuples=300)
+    report = simulate(testbed.network, testbed.arrivals, policy="cqc", level="operator")
+    assert len(report.queries) == 21
+    assert all(line.response_s.count > 0 for line in report.queries)
+    windows = [line for line in report.queries if "aggregate" in line.name]
+    assert len(windows) == 9
+    assert all(line.tardiness_s >= 0 for line in windows)
+    others = [line for line in report.queries if line not in windows]
+    assert all(isnan(line.tardiness_s) for line in others)
