@@ -147,6 +147,7 @@ class SuperboxPolicy(Around):
         free = [number for number in waiting if number not in busy] or waiting
         application, units = self.choose(state, now_s, free)
         superbox, pending = self._superboxes[application], state.table["pending"]
+        calls: Sequence[int]
         if self.traversal == BEST:
             arrivals = self._arrivals(application, units, state.table, now_s)
             calls = best_latency(superbox, state.table, units, arrivals)

@@ -14,8 +14,7 @@ from headgate.model.network.network import Network
 from headgate.model.network.operator import Operator
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.stream import Stream
-from headgate.policies import Engine, fidelity, policies, policy_named
-from headgate.runtime.policy_text import Spelled
+from headgate.policies import Engine, Policy, fidelity, policies, policy_named
 
 CLASSES = {"H": 6.0, "C": 3.0, "N": 1.0}
 EVERY = sorted(policies())
@@ -53,8 +52,15 @@ def as_on_spark() -> Network:
     return network(*paths, streams=streams, classes=CLASSES)
 
 
-SPELLED = {"threshold": "threshold(threshold_tuples=25)"}
-"""Policies that are another one as long as queues are as short as here, with what shows them."""
+THRESHOLDS = {"spark": 800, "simulation": 6}
+"""Thresholds that queues exceed only at times: else the hybrid is one of its parts."""
+
+
+def spelled(name: str, engine: Engine) -> Policy:
+    """Return a policy by its name."""
+    if name == "threshold":
+        return policy_named(name, threshold_tuples=THRESHOLDS[engine])
+    return policy_named(name)
 
 
 @cache
@@ -68,7 +74,7 @@ def live_calls(name: str) -> str:
 
     times = {stream: np.sort(rng.uniform(0.0, 1.0, 300)) for stream in "st"}
     simulate(
-        as_on_spark(), times, policy=Spelled(SPELLED.get(name, name)).make(), overhead_s=0.004,
+        as_on_spark(), times, policy=spelled(name, "spark"), overhead_s=0.004,
         most_fused=4, train_tuples=40, listeners=[hear],
     )  # fmt: skip
     return repr(calls)
@@ -96,7 +102,7 @@ def simulated_results(name: str) -> str:
     forked = network(*paths, boxes=boxes, streams="st", classes=CLASSES)
     times = {stream: np.sort(rng.uniform(0.0, 1.0, 50)).tolist() for stream in "st"}
     level = "operator" if "operator" in policies()[name].levels else "query"
-    policy = Spelled(SPELLED.get(name, name)).make()
+    policy = spelled(name, "simulation")
     return repr(results(ran(forked, times, policy, level=level, overhead_s=0.002, usual_train=5)))
 
 

@@ -160,9 +160,9 @@ class Simulation:
         return self._next_s() if more else inf
 
     def _next_s(self) -> float:
-        changes = [*self._switches[:1], *self._replacements[:1]]
-        changes_s = min((change.at_s for change in changes), default=inf)
-        return min(changes_s, self.policy.wake_at_s, self._shed_at_s)
+        switch_s = self._switches[0].at_s if self._switches else inf
+        replaced_s = self._replacements[0].at_s if self._replacements else inf
+        return min(switch_s, replaced_s, self.policy.wake_at_s, self._shed_at_s)
 
     def _go_on(self, until_s: float) -> int:
         inner = self.policy.in_charge(self.now_s)

@@ -40,7 +40,7 @@ def without_bad_rows(
     runner = prepared.prepare() if lane == "driver" else None
     lane = "job" if lane == "job" or prepared.needs_job else "driver"
 
-    def run(some: Trains) -> Output | Failure:
+    def run(some: Trains, lane: Lane) -> Output | Failure:
         check()
         try:
             return prepared.run(session, lane, some, names, "")[0]
@@ -49,15 +49,17 @@ def without_bad_rows(
             return Failure(error, None if row is None else row.number)
 
     def failure_of(first: int, end: int) -> Failure | None:
-        result = run(RowsOfTrains.of(trains, rows.slice(first, end - first)))
+        # The driver lane knows the failing row, where a job has to halve the rows.
+        fast_lane: Lane = "job" if runner is None else "driver"
+        result = run(RowsOfTrains.of(trains, rows.slice(first, end - first)), fast_lane)
         return result if isinstance(result, Failure) else None
 
-    output = run(trains)
+    output = run(trains, lane)
     if isinstance(output, Output):
         return output, lane
     bad = {}
     if is_of_row(output.error):
-        rows = trains.table()
+        rows, runner = trains.table(), prepared.prepare()
         bad = bad_rows(rows.num_rows, output, failure_of)
     if not bad:  # it fails as any other query does
         (whole,), lane = prepared.run_or_repeat(session, lane, trains, names, "")

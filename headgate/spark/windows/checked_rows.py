@@ -43,11 +43,11 @@ class CheckedRows:
                 self._checks[streams[view]].append(SmallQuery(row_plan, driver))
         self._causes: dict[int, dict[int, str]] = {}
         """By number of a train in the timeline, its bad tuples and why they are bad."""
-        self._call: tuple[SparkSession, Lane] | None = None
+        self._session: SparkSession | None = None
 
-    def begin(self, session: SparkSession, lane: Lane, first: int, end: int) -> None:
+    def begin(self, session: SparkSession, first: int, end: int) -> None:
         """Check the trains that a call takes."""
-        self._call = session, lane
+        self._session = session
         for number in [number for number in self._causes if number < self._timeline.needed_from]:
             del self._causes[number]
         entries = self._timeline.trains_between(first, end)
@@ -76,12 +76,12 @@ class CheckedRows:
         entries = [entry for entry in entries if entry.number not in self._causes]
         if not entries:
             return
-        assert self._call is not None
+        assert self._session is not None
         tables = [self._timeline.table(entry).drop_columns([ARRIVED_AT]) for entry in entries]
         rows = pa.concat_tables(tables).combine_chunks()
         causes: dict[int, str] = {}
         for check in self._checks[entries[0].stream]:
-            bad = check.bad_rows(*self._call, rows)
+            bad = check.bad_rows(self._session, rows)
             causes = {row: cause_of(error) for row, error in bad.items()} | causes
         ends = np.cumsum([entry.tuples for entry in entries])
         by_train: list[dict[int, str]] = [{} for _ in entries]
@@ -114,7 +114,7 @@ class Checked:
         self, session: SparkSession, lane: Lane, first: int, end: int, shared_reads: object = None
     ) -> Output:
         """Return the results without bad tuples, and the letters of those."""
-        self._rows.begin(session, lane, first, end)
+        self._rows.begin(session, first, end)
         output = self._computation(session, lane, first, end, {})
         letters = self._rows.letters(min(self._letters_from(), first), end)
         return replace(output, letters=tuple(letters))

@@ -73,20 +73,20 @@ class SmallQuery:
                 self._runner, self.needs_job = None, True
             return rows
 
-    def bad_rows(self, session: SparkSession, lane: Lane, rows: pa.Table) -> dict[int, Exception]:
+    def bad_rows(self, session: SparkSession, rows: pa.Table) -> dict[int, Exception]:
         """Return the numbers of the rows that break the plan, each with its error.
 
         The plan takes the rows of its only relation one by one.
         """
-        small = rows.num_rows <= MOST_ROWS
-        runner = self._prepared() if small and lane == "driver" else None
+        runner = self._prepared() if rows.num_rows <= MOST_ROWS else None
         run = partial(self._failure, session, runner, rows)
         failure = run(0, rows.num_rows)
         if failure is None:
             return {}
         if runner is not None and not is_of_row(failure.error):
-            self.needs_job = True
-            return self.bad_rows(session, "job", rows)
+            with self._turn:
+                self._runner, self.needs_job = None, True
+            return self.bad_rows(session, rows)
         return bad_rows(rows.num_rows, failure, run)
 
     def _failure(
