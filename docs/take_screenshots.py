@@ -55,9 +55,10 @@ def take(page: Any, folder: Path, gate: Headgate, suffix: str) -> None:
     """Take a picture of each view; those of the light scheme are in the documentation."""
     folder.mkdir(parents=True, exist_ok=True)
 
-    def picture(name: str, whole: bool = False) -> None:
-        file = folder / f"page-{name}{suffix}.png"
-        page.screenshot(path=file, full_page=whole, animations="disabled")
+    def picture(name: str, height: int = HEIGHT) -> None:
+        file, width = folder / f"page-{name}{suffix}.png", page.viewport_size["width"]
+        clip = {"x": 0, "y": 0, "width": width, "height": height}
+        page.screenshot(path=file, full_page=True, clip=clip, animations="disabled")
         if file.stat().st_size > MOST_BYTES:
             print(f"{file} has {file.stat().st_size} bytes", file=sys.stderr)
 
@@ -71,7 +72,7 @@ def take(page: Any, folder: Path, gate: Headgate, suffix: str) -> None:
     page.get_by_role("link", name="fire_alarm").click()
     page.get_by_text("Operators").wait_for()
     time.sleep(4)
-    picture("query", whole=True)
+    picture("query", 1240)
     page.get_by_role("button", name="Pause").click()
     time.sleep(0.3)
     picture("confirmation")
@@ -80,7 +81,7 @@ def take(page: Any, folder: Path, gate: Headgate, suffix: str) -> None:
     page.get_by_role("link", name="Policy").click()
     page.get_by_label("pending", exact=True).wait_for()
     time.sleep(5)
-    picture("policy", whole=True)
+    picture("policy", 1150)
     gate.set_policy("cqc(inner=hr,period_steps=10)")
     page.get_by_role("link", name="Add").click()
     page.get_by_label("Name").fill("dry_spell")

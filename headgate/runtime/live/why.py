@@ -142,6 +142,9 @@ def _instead(
     turns: Sequence[tuple[float, float]],
 ) -> Iterator[dict[str, Any]]:
     """Yield the calls that ran while a tuple waited for its turn."""
+    own_spans = [
+        (other.begun_at_s, other.ended_at_s) for other in records if unit.number in other.call.units
+    ]
     for other in records:
         if other is record or not any(
             other.begun_at_s < end_s and other.ended_at_s > begin_s for begin_s, end_s in turns
@@ -155,22 +158,32 @@ def _instead(
             "class": None if query_class is None else query_class.name,
             "from": other.begun_at_s,
             "to": min(other.ended_at_s, record.begun_at_s),
-            "reason": _reason(other, query_class, unit, turns[0][0]),
+            "reason": _reason(other, query_class, unit, turns[0][0], own_spans),
         }
 
 
 def _reason(
-    other: CallRecord, query_class: QueryClass | None, unit: Unit, waited_since_s: float
+    other: CallRecord,
+    query_class: QueryClass | None,
+    unit: Unit,
+    waited_since_s: float,
+    own_spans: Sequence[tuple[float, float]],
 ) -> str:
-    """Return why a call ran before that of a unit, as far as the record says."""
+    """Return why a call ran before that of a unit, as far as the record says.
+
+    Args:
+        own_spans: when calls of the unit ran.
+    """
     own_class = unit.query_class
     if unit.number in other.call.units:
         return "an earlier call of this query: it has one at a time"
     if other.begun_at_s <= waited_since_s:
         return "under way already: calls are not interrupted"
+    if any(begin_s <= other.begun_at_s < end_s for begin_s, end_s in own_spans):
+        return "begun while an earlier call of this query ran: it has one at a time"
     if query_class is None or query_class.name == own_class.name:
         return f"chosen first by {other.policy}"
     return (
-        f"chosen first by {other.policy}: class {query_class.name} has priority"
+        f"chosen first by {other.policy}; class {query_class.name} has priority"
         f" {query_class.priority:g}, class {own_class.name} {own_class.priority:g}"
     )

@@ -84,10 +84,25 @@ def test_a_query_that_waits_behind_known_calls_names_exactly_them() -> None:
     ]  # fmt: skip
     assert reply["instead"][0]["reason"] == "an earlier call of this query: it has one at a time"
     assert reply["instead"][1]["reason"] == (
-        "chosen first by cqc: class H has priority 6, class N 1"
+        "chosen first by cqc; class H has priority 6, class N 1"
     )
     reason = answer(call_log, 2, unit(FIRE, "fire"))["instead"][0]["reason"]
     assert reason == "under way already: calls are not interrupted"
+
+
+def test_a_call_that_began_while_the_query_ran_is_no_choice_against_it() -> None:
+    earlier, other, waiting = call(0, (FIRE,), 0, 1), call(1, (LOG,), 0, 1), call(2, (FIRE,), 1, 2)
+    call_log = heard(
+        train(0.9, 0.5), StepStarted(1.0, earlier),
+        train(1.2, 1.1), StepStarted(1.5, other),
+        finished(2.0, earlier, {FIRE: 1.5}), finished(3.0, other, {LOG: 2.5}),
+        StepStarted(3.0, waiting), finished(3.5, waiting, {FIRE: 2.4}),
+    )  # fmt: skip
+    rows = answer(call_log, 2, unit(FIRE, "fire"))["instead"]
+    assert [row["reason"] for row in rows] == [
+        "an earlier call of this query: it has one at a time",
+        "begun while an earlier call of this query ran: it has one at a time",
+    ]
 
 
 def test_attempts_that_failed_and_their_retries_are_parts() -> None:
