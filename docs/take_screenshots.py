@@ -58,7 +58,9 @@ def take(page: Any, folder: Path, gate: Headgate, suffix: str) -> None:
     def picture(name: str, height: int = HEIGHT) -> None:
         file, width = folder / f"page-{name}{suffix}.png", page.viewport_size["width"]
         clip = {"x": 0, "y": 0, "width": width, "height": height}
-        page.screenshot(path=file, full_page=True, clip=clip, animations="disabled")
+        time.sleep(0.5)  # rows that come into view are drawn one frame later
+        whole = height > HEIGHT
+        page.screenshot(path=file, full_page=whole, clip=clip, animations="disabled")
         if file.stat().st_size > MOST_BYTES:
             print(f"{file} has {file.stat().st_size} bytes", file=sys.stderr)
 
