@@ -20,8 +20,8 @@ nexmark: .venv/ready  ## run Nexmark's queries over generated streams and check 
 HALF := tests/journeys tests/spark/jvm
 
 test: .venv/ready style  ## style, types and all tests, in two processes
-	@log=$$(mktemp); .venv/bin/python -m pytest -q $(HALF) > $$log 2>&1 & half=$$!; \
-	  .venv/bin/mypy; types=$$?; .venv/bin/python -m pytest -q $(addprefix --ignore=,$(HALF)); rest=$$?; \
+	@log=$$(mktemp); .venv/bin/python -m pytest -q -rs $(HALF) > $$log 2>&1 & half=$$!; \
+	  .venv/bin/mypy; types=$$?; .venv/bin/python -m pytest -q -rs $(addprefix --ignore=,$(HALF)); rest=$$?; \
 	  wait $$half; half=$$?; cat $$log; rm -f $$log; exit $$((types + rest + half))
 
 SEED ?= 1

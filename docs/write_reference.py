@@ -20,7 +20,8 @@ from headgate.runtime import TESTBEDS
 
 VERBS = (
     "run", "check", "simulate", "compare", "replay", "policies", "testbeds",
-    "add", "drop", "set policy", "set specification", "status", "health", "explain", "sql", "stop",
+    "add", "drop", "set policy", "set specification", "status", "health", "explain", "why", "open",
+    "top", "sql", "stop",
 )  # fmt: skip
 MODELS = (
     config.Pipeline,

@@ -121,12 +121,14 @@ def mode_of(path: Path) -> int:
         return 0
 
 
-def test_the_run_says_where_it_is_controlled(run: Run) -> None:
+def test_the_run_says_where_its_page_is_and_the_token_stands_in_no_log(run: Run) -> None:
     control = Control.read(Path(run.state))
     assert control.pid == run.process.pid
-    log = run.until(lambda: "control:" in (text := (run.folder / "stderr").read_text()) and text)
-    assert f"control: {control.address}, token in {run.state}/control.json" in log
-    assert control.token not in log
+    log = run.until(lambda: "page:" in (text := (run.folder / "stderr").read_text()) and text)
+    assert f"page: {control.page}, sign in by `headgate open --state {run.state}`" in log
+    assert control.token not in log + (Path(run.state) / "headgate.log").read_text()
+    done = headgate("open", "--print", "--read-only", "--state", run.state)
+    assert done.stdout == f"{control.page}#token={control.read_token}\n"
 
 
 def test_status_is_a_table_with_a_line_for_each_query(run: Run) -> None:

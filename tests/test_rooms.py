@@ -173,8 +173,8 @@ ROOMS = {
         ours=names("runtime simulation spark workloads metrics"), others=names("plotly")
     ),
     "server": Room(
-        ours=names("access runtime metrics"),
-        others=names("fastapi starlette uvicorn h11 prometheus_client"),
+        ours=names("access runtime metrics policies"),
+        others=names("fastapi starlette uvicorn h11 numpy prometheus_client"),
     ),
     "cli": Room(
         ours=names("access runtime config server experiments policies metrics"),

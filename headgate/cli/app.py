@@ -11,8 +11,20 @@ from typing import Annotated
 import typer
 
 from headgate.access import sentence_of
-from headgate.cli import adjust, catalog, operate, options, repair, replayed, tables, virtual
+from headgate.cli import (
+    adjust,
+    catalog,
+    operate,
+    options,
+    page,
+    repair,
+    replayed,
+    tables,
+    virtual,
+)
+from headgate.cli.top import top
 from headgate.cli.watch import run_each, run_one
+from headgate.cli.why import why
 from headgate.config import read_pipeline
 from headgate.errors import HeadgateError, SparkGone
 from headgate.runtime import check as check_file
@@ -58,15 +70,15 @@ def run(request: options.RunOptions) -> None:
     options.load_modules(request.module)
     pipeline = read_pipeline(request.file, os.environ, **request.settings)
     chosen = spelled(request.policy or pipeline.policy.name)
-    seconds, controlled = request.seconds, request.control
+    seconds, address = request.seconds, request.address
     if len(chosen) > 1:
         reports = run_each(
             request.file, Path(pipeline.state), chosen, seconds, request.module or [],
-            record=request.record, controlled=controlled,
+            record=request.record, address=address,
         )  # fmt: skip
     else:
         policy, fresh = chosen[0], request.fresh
-        reports = [run_one(pipeline, policy, seconds=seconds, fresh=fresh, controlled=controlled)]
+        reports = [run_one(pipeline, policy, seconds=seconds, fresh=fresh, address=address)]
     if request.as_json:
         print(json.dumps([report.to_dict() for report in reports]))
     else:
@@ -108,6 +120,9 @@ for command in (
     operate.sql, operate.stop, repair.restart, repair.pause, repair.resume, repair.alter,
 ):  # fmt: skip
     app.command()(command)
+app.command("open")(page.open_page)
+app.command()(why)
+app.command()(top)
 app.add_typer(adjust.set_app, name="set")
 
 

@@ -117,17 +117,11 @@ def _explain(entry: PolicyEntry) -> None:
 
 
 def _plain(entry: PolicyEntry) -> dict[str, object]:
-    names = (
-        "name", "objective", "paper", "starves", "rule", "use", "avoid", "levels", "engines",
-        "aliases",
-    )  # fmt: skip
-    parameters = {key: word_of(value) for key, value in entry.parameters.items()}
     fidelities = {engine: fidelity(entry, engine) for engine in get_args(Engine)}
     on_engines = {
         engine: {"is": str(truth), "reason": truth.reason} for engine, truth in fidelities.items()
     }
-    plain = {name: getattr(entry, name) for name in names}
-    return {**plain, "parameters": parameters, "fidelity": on_engines}
+    return {**entry.to_dict(), "fidelity": on_engines}
 
 
 def _on_engine(entry: PolicyEntry, engine: Engine) -> tuple[str, str]:

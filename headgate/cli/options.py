@@ -10,9 +10,11 @@ from typing import Annotated, Any, get_args
 
 import typer
 
+from headgate.cli.listening import ALLOW_HOST, HOST, PLAIN_HTTP, PORT, TLS_CERT, TLS_KEY
 from headgate.config import SimulationConfig, read_pipeline
 from headgate.errors import ConfigRefused, UnknownName
 from headgate.runtime import Spelled, Trace, load_module, spelled, value_of
+from headgate.server import Address
 
 ANY_OPTION = {"ignore_unknown_options": True}
 """Each testbed has its own options: they are parsed from the arguments that typer does not know."""
@@ -121,9 +123,25 @@ class RunOptions:
     state: STATE = None
     fresh: FRESH = False
     control: CONTROL = True
+    host: HOST = "127.0.0.1"
+    port: PORT = None
+    allow_host: ALLOW_HOST = None
+    tls_cert: TLS_CERT = None
+    tls_key: TLS_KEY = None
+    allow_plain_http: PLAIN_HTTP = False
     record: RECORD = False
     module: MODULES = None
     as_json: JSON = False
+
+    @property
+    def address(self) -> Address | None:
+        """Where the page and the control API listen; None if nobody may control the run."""
+        if not self.control:
+            return None
+        return Address(
+            self.host, self.port, tuple(self.allow_host or ()), self.tls_cert, self.tls_key,
+            self.allow_plain_http,
+        )  # fmt: skip
 
     @property
     def settings(self) -> dict[str, Any]:

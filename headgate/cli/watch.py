@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -17,11 +17,11 @@ from rich.console import Console
 from rich.live import Live
 
 from headgate.access import PRIVATE
-from headgate.cli import tables
+from headgate.cli import page, tables
 from headgate.config import Pipeline
 from headgate.metrics.report import Report
 from headgate.runtime import Headgate, Spelled, load
-from headgate.server import control
+from headgate.server import Address, control
 
 DRAIN_S = 120.0
 
@@ -40,11 +40,14 @@ def run_each(
     modules: Sequence[str],
     *,
     record: bool = False,
-    controlled: bool = True,
+    address: Address | None = None,
 ) -> list[Report]:
     """Run policies one after the other, each in its own process and therefore its own JVM.
 
     In one JVM, the first policy would warm it up for the second, which would look faster.
+
+    Args:
+        address: where the page and the control API listen; None for no control.
 
     Raises:
         KeyboardInterrupt: a run was stopped before its time.
@@ -57,8 +60,7 @@ def run_each(
         words += ["--record"] * record
         if seconds is not None:
             words += ["--seconds", str(seconds)]
-        if not controlled:
-            words.append("--no-control")
+        words += ["--no-control"] if address is None else page.flags_of(address)
         command = [sys.executable, "-m", "headgate.cli", *words]
         child = subprocess.Popen(command, stdout=subprocess.PIPE)
         ended = threading.Event()
@@ -84,12 +86,12 @@ def run_one(
     *,
     seconds: float | None,
     fresh: bool,
-    controlled: bool = True,
+    address: Address | None = None,
 ) -> Report:
     """Run one policy until its time is up, `headgate stop` or Ctrl-C; return its report.
 
     Args:
-        controlled: whether other commands may query and change the run meanwhile.
+        address: where other commands and browsers may query and change the run; None: nowhere.
 
     Raises:
         KeyboardInterrupt: after a clean stop, if Ctrl-C came before the time was up.
@@ -109,7 +111,10 @@ def run_one(
                 headgate = load(pipeline, policy=name, fresh=fresh)
             # Again, since Spark has set a handler of its own for Ctrl-C.
             with _interrupts(stopped.set, stop, at_once=True):
-                report = _run(headgate, name, seconds, stopped, stop if controlled else None)
+                controlled = (
+                    nullcontext() if address is None else _controlled(headgate, stop, address)
+                )
+                report = _run(headgate, name, seconds, stopped, controlled)
     except _StoppedEarly:
         talk.print(f"{name}: stopped before the first tuple; a new start resumes")
         if stopped.is_set() and not requested.is_set():
@@ -130,16 +135,16 @@ def _run(
     name: str,
     seconds: float | None,
     stopped: threading.Event,
-    stop: Callable[[], None] | None,
+    controlled: AbstractContextManager[None],
 ) -> Report:
     """Run to the end, and return the report.
 
     Args:
-        stop: called when another command asks to end the run; None if no command may.
+        controlled: serves the control API, if other commands may use it.
     """
     try:
         # Before the rehearsal, which may take a while: `headgate status` shows its progress.
-        with nullcontext() if stop is None else _controlled(headgate, stop):
+        with controlled:
             _start(headgate, name, stopped)
             with _live(headgate, name) as refresh:
                 _watch(headgate, seconds or float("inf"), stopped, refresh)
@@ -153,13 +158,13 @@ def _run(
 
 
 @contextmanager
-def _controlled(headgate: Headgate, stop: Callable[[], None]) -> Iterator[None]:
-    """Serve the control API, so that other commands can query and change the run."""
+def _controlled(headgate: Headgate, stop: Callable[[], None], address: Address) -> Iterator[None]:
+    """Serve the page and the control API, so that others can query and change the run."""
     from headgate.server.service import served  # noqa: PLC0415  # importing FastAPI is slow
 
-    with served(headgate, stop) as endpoint:
-        file = headgate.state / control.FILE
-        talk.print(f"control: {endpoint.address}, token in {file}", soft_wrap=True, highlight=False)
+    with served(headgate, stop, address) as endpoint:
+        text = page.invitation(endpoint, headgate.state, signed_in=talk.is_terminal)
+        talk.print(text, soft_wrap=True, highlight=False, markup=False)
         yield
 
 

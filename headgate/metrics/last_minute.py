@@ -1,15 +1,18 @@
 """The last minute of a run: tuples, results and response times of every query."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
+from typing import TypeVar
 
 import numpy as np
 
 from headgate.metrics.tally import BINS, bins_of, value_in
 from headgate.model.arrays import Floats, Ints
 from headgate.model.events import StepFinished
+
+K = TypeVar("K", bound=Hashable)
 
 SPAN_S, SPANS = 5.0, 12
 """A minute is 12 spans of 5 s, the last of which is not over yet: so it is 55 to 60 s."""
@@ -130,26 +133,38 @@ def minute_s(now_s: float) -> float:
 
 def recent_by_unit(parts: Sequence[Counts]) -> dict[int, Recent]:
     """Return what every unit did, by its id, from what was counted in a minute."""
-    if not parts:
-        return {}
-    units = np.unique(np.concatenate([part.units for part in parts]))
-    tuples, sums_s = np.zeros((2, len(units)))
-    results = np.zeros((len(units), WIDE_BINS), dtype=np.int64)
+    units = {unit: unit for part in parts for unit in part.units.tolist()}
+    return recent_by_group(parts, units)
+
+
+def recent_by_group(parts: Sequence[Counts], groups: Mapping[int, K]) -> dict[K, Recent]:
+    """Return what groups of units did, from what was counted in a minute.
+
+    Args:
+        groups: the group of each unit, by its id; other units are left out.
+    """
+    names = [*dict.fromkeys(groups.values())]
+    place_by_name = {name: place for place, name in enumerate(names)}
+    tuples, sums_s = np.zeros((2, len(names)))
+    results = np.zeros((len(names), WIDE_BINS), dtype=np.int64)
     for part in parts:
-        places = np.searchsorted(units, part.units)
-        tuples[places] += part.tuples
-        sums_s[places] += part.sums_s
-        results[places[part.keys // WIDE_BINS], part.keys % WIDE_BINS] += part.results
+        units = part.units.tolist()
+        places = np.array([place_by_name[groups[unit]] if unit in groups else -1 for unit in units])
+        of_group, in_group = places >= 0, places[part.keys // WIDE_BINS] >= 0
+        np.add.at(tuples, places[of_group], part.tuples[of_group])
+        np.add.at(sums_s, places[of_group], part.sums_s[of_group])
+        keys = part.keys[in_group]
+        cells = places[keys // WIDE_BINS], keys % WIDE_BINS
+        np.add.at(results, cells, part.results[in_group])
     upto = results.cumsum(axis=1)
     counts = upto[:, -1]
     bins = (upto < 0.95 * counts[:, np.newaxis]).sum(axis=1)
     return {
-        unit: Recent(
+        name: Recent(
             int(total), count, sum_s / count if count else nan,
             value_in(MERGED * place + MERGED // 2) if count else nan,
         )
-        for unit, total, count, sum_s, place in zip(
-            units.tolist(), tuples.tolist(), counts.tolist(), sums_s.tolist(), bins.tolist(),
-            strict=True,
+        for name, total, count, sum_s, place in zip(
+            names, tuples.tolist(), counts.tolist(), sums_s.tolist(), bins.tolist(), strict=True
         )
     }  # fmt: skip

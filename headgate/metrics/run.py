@@ -1,40 +1,30 @@
 """The metrics of one run, by query, by class and for all queries."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from math import nan
 
 import numpy as np
 
+from headgate.metrics.histogram import Histogram
 from headgate.metrics.line import Line
 from headgate.metrics.over_time import PendingOverTime, ResultsOverTime
+from headgate.metrics.past import (
+    BACKFILLED,
+    BUSY_S,
+    DUE,
+    PENDING_AREA,
+    SHED,
+    TUPLES_IN,
+    WORTH,
+    Past,
+)
 from headgate.metrics.stale_time import StaleTime
-from headgate.metrics.tally import Tally
 from headgate.metrics.utility import Utility
 from headgate.metrics.waiting import Waiting
 from headgate.model.arrays import Floats, Ints, moved, places_before
 from headgate.model.events import Event, StepFinished, TrainArrived, TuplesShed, UnitFailed
 from headgate.model.network.network import Network
 from headgate.model.network.unit_table import UnitTable
-
-TUPLES_IN, SHED, BUSY_S, PENDING_AREA, BACKFILLED, WORTH, DUE = range(7)
-"""Sums that a unit has: WORTH is the utility of the results that were DUE, both times weight."""
-
-
-@dataclass
-class Past:
-    """What queries did while they were in a class that they have left, or before they left."""
-
-    responses: Tally = field(default_factory=Tally)
-    slowdowns: Tally = field(default_factory=Tally)
-    tardiness: Tally = field(default_factory=Tally)
-    sums: Floats = field(default_factory=lambda: np.zeros(DUE + 1))
-
-    def add(self, other: "Past") -> None:
-        self.responses.merge(other.responses)
-        self.slowdowns.merge(other.slowdowns)
-        self.tardiness.merge(other.tardiness)
-        self.sums += other.sums
 
 
 class RunMetrics:
@@ -178,6 +168,19 @@ class RunMetrics:
     def total(self) -> Line:
         return self._line("all", range(len(self.table)), self._total_max, self._past)
 
+    def responses(self) -> tuple[dict[str, Histogram], dict[str, Histogram]]:
+        """Return histograms of the response times, by query and by class."""
+        units = [Histogram.of(did.responses) for did in self._did]
+        classes = [Histogram.of(past.responses) for past in self._past]
+        for unit, query_class in enumerate(self.table["query_class"].tolist()):
+            classes[query_class] += units[unit]
+        for number in self._past_by_id.keys() & self.network.places.keys():
+            units[self.network.places[number]] += Histogram.of(self._past_by_id[number].responses)
+        queries = [path.query.name for path in self.network.paths]
+        names = [query_class.name for query_class in self.network.classes]
+        by_query = dict(zip(queries, units, strict=True))
+        return by_query, dict(zip(names, classes, strict=True))
+
     def _arrive(self, event: TrainArrived, passed_s: float) -> None:
         """Count arrived trains. Each has waited since its own arrival, not since the event."""
         readers = self.table["stream"] == event.stream
@@ -308,9 +311,9 @@ class RunMetrics:
     def _line(
         self, name: str, units: Iterable[int], pending_max: int, pasts: Sequence[Past] = ()
     ) -> Line:
-        chosen, all_did = list(units), Past()
-        for did in (*map(self._in_class, chosen), *pasts):
-            all_did.add(did)
+        chosen = list(units)
+        parts = [*map(self._in_class, chosen), *pasts]
+        all_did = parts[0] if len(parts) == 1 else Past.of(parts)  # of one unit: nothing to merge
         response_s, sums = all_did.responses.summary(), all_did.sums
         tardiness_s = all_did.tardiness.summary()
         worth, due = sums[WORTH:] + sum((self._still_due(unit) for unit in chosen), np.zeros(2))

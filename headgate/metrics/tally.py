@@ -64,6 +64,19 @@ class Tally:
         self._fold()
         return self._count
 
+    @property
+    def total(self) -> float:
+        """The sum of the values."""
+        self._fold()
+        return self._sum
+
+    def below(self, edges: Ints) -> Ints:
+        """Return how many values lie in bins before each of these, in ascending order."""
+        self._fold()
+        parts = np.split(self._bins, edges)[:-1]
+        counts: Ints = np.cumsum([part.sum() for part in parts])
+        return counts
+
     def add(self, values: Floats) -> None:
         """Count values of 0 or more; values that are not finite are ignored."""
         if len(values):
@@ -89,8 +102,10 @@ class Tally:
 
     def merge(self, other: "Tally") -> None:
         """Add the values that another tally has counted."""
+        if not other.count:  # which folds
+            return
         self._fold()
-        self._count += other.count  # which folds
+        self._count += other._count
         self._sum += other._sum
         self._squares += other._squares
         self._maximum = max(self._maximum, other._maximum)

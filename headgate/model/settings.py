@@ -125,3 +125,12 @@ class Settings(BaseModel):
         description="whether queries may call Java methods: `reflect`, `java_method`,"
         " `try_reflect`",
     )
+    open_metrics: bool = Field(
+        False, description="whether `GET /metrics` is answered without a token"
+    )
+    metrics_queries: int = Field(
+        200,
+        ge=0,
+        description="maximum queries with series of their own at `/metrics`, by class, then name;"
+        " the rest of each class is summed as `other`",
+    )

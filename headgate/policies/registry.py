@@ -39,6 +39,15 @@ class PolicyEntry:
     use: str = ""
     avoid: str = ""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        names = (
+            "name", "objective", "paper", "starves", "rule", "use", "avoid", "levels", "engines",
+            "aliases",
+        )  # fmt: skip
+        parameters = {key: _word(value) for key, value in self.parameters.items()}
+        return {**{name: getattr(self, name) for name in names}, "parameters": parameters}
+
 
 _entries: dict[str, PolicyEntry] = {}
 _aliases: dict[str, str] = {}

@@ -1,9 +1,11 @@
-"""The control API: other processes of the same user query and change a running Headgate.
+"""The page and the control API: browsers and commands query and change a running Headgate.
 
-In: requests on loopback with a token. Out: JSON. Never: a decision of its own.
+In: requests with a token, on loopback unless told otherwise. Out: the page, JSON, metrics.
+Never: a decision of its own.
 """
 
+from headgate.server.address import Address
 from headgate.server.client import Client
 from headgate.server.control import Control
 
-__all__ = ["Client", "Control"]
+__all__ = ["Address", "Client", "Control"]

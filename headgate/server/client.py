@@ -1,16 +1,19 @@
 """A client of a running Headgate, which is located by its state directory."""
 
 import json
+import ssl
 import time
+from collections.abc import Iterator
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import BaseHandler, HTTPSHandler, ProxyHandler, Request, build_opener
 
 from headgate.errors import RecoveryRefused, RequestRefused, UnknownName
 from headgate.server.control import BODY_BYTES, Control, nothing_runs
+from headgate.server.patches import patched
 
 PATIENCE_S = 600.0
 """Timeout of a request. Long, since adding a query includes its rehearsal."""
@@ -29,7 +32,10 @@ class Client:
 
     def __init__(self, state: Path) -> None:
         self._state, self._control = state, Control.read(state)
-        self._opener = build_opener(ProxyHandler({}))  # no proxy: the address is loopback
+        handlers: list[BaseHandler] = [ProxyHandler({})]  # no proxy: the run is on this machine
+        if self._control.certificate:
+            handlers.append(HTTPSHandler(context=_only(self._control.certificate)))
+        self._opener = build_opener(*handlers)
 
     def status(self) -> dict[str, Any]:
         status: dict[str, Any] = self.ask("GET", "/queries")
@@ -52,6 +58,23 @@ class Client:
         explanation: dict[str, Any] = self.ask("GET", f"/queries/{quote(query, safe='')}")
         return explanation
 
+    def why(self, query: str, at_s: float | None = None) -> dict[str, Any]:
+        """Return why the slowest result of a call took so long."""
+        instant = "" if at_s is None else f"?at={at_s!r}"
+        answer: dict[str, Any] = self.ask("GET", f"/queries/{quote(query, safe='')}/why{instant}")
+        return answer
+
+    def overviews(self) -> Iterator[dict[str, Any]]:
+        """Yield what the page shows, whenever it has changed, until the run ends."""
+        state: dict[str, Any] = {}
+        try:
+            with self._opener.open(self._request("GET", "/events"), timeout=PATIENCE_S) as lines:
+                for line in lines:
+                    state = patched(state, json.loads(line))
+                    yield state
+        except (URLError, OSError, HTTPException, ValueError) as error:
+            raise self._no_answer(getattr(error, "reason", error)) from error
+
     def drawing(self) -> dict[str, Any]:
         drawing: dict[str, Any] = self.ask("GET", "/network")
         return drawing
@@ -63,6 +86,12 @@ class Client:
     def add(self, fragment: dict[Any, Any], where: str) -> list[str]:
         added: list[str] = self.ask("POST", f"/add?where={quote(where)}", fragment)["added"]
         return added
+
+    def check(self, fragment: dict[Any, Any], where: str) -> list[str]:
+        """Check what `add` would add, without adding it."""
+        body = self.ask("POST", f"/check?where={quote(where)}", fragment)
+        checked: list[str] = body["checked"]
+        return checked
 
     def drop(self, name: str) -> str:
         """Drop the query of this name, or else the stream; return which of the two it was."""
@@ -117,15 +146,7 @@ class Client:
                 message=f"the request has {len(data)} bytes, but must have at most {BODY_BYTES}."
                 "\nFix: send it in parts"
             )
-        request = Request(
-            self._control.address + path,
-            method=method,
-            data=data,
-            headers={
-                "Authorization": f"Bearer {self._control.token}",
-                "Content-Type": "application/json",
-            },
-        )
+        request = self._request(method, path, data)
         try:
             with self._opener.open(request, timeout=PATIENCE_S) as answer:
                 return json.load(answer)
@@ -138,9 +159,23 @@ class Client:
         except (URLError, OSError, HTTPException, ValueError) as error:
             raise self._no_answer(getattr(error, "reason", error)) from error
 
+    def _request(self, method: str, path: str, data: bytes | None = None) -> Request:
+        headers = {
+            "Authorization": f"Bearer {self._control.token}", "Content-Type": "application/json",
+        }  # fmt: skip
+        return Request(self._control.address + path, method=method, data=data, headers=headers)
+
     def _no_answer(self, reason: object) -> RecoveryRefused:
         """Return the error for a port where nothing, or another program, answers."""
         return nothing_runs(self._state, f"no answer at {self._control.address} ({reason})")
+
+
+def _only(certificate: str) -> ssl.SSLContext:
+    """Return a TLS context that trusts this certificate, whatever name it is for, and no other."""
+    context = ssl.create_default_context(cafile=certificate)
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return context
 
 
 def _refusal(error: HTTPError) -> RequestRefused | None:

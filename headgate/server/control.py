@@ -1,4 +1,4 @@
-"""STATE/control.json: where a running Headgate listens, and the token for requests."""
+"""STATE/control.json: where a running Headgate listens, and the tokens for requests."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headgate.errors import RecoveryRefused
 
-FILE = "control.json"
+FILE, SIGN_IN_FILE = "control.json", "open.html"
 
 BODY_BYTES = 8 << 20
 """Most bytes of a request's body: eight queries of the greatest length, thousands of usual ones."""
@@ -15,24 +15,53 @@ BODY_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class Control:
-    """What a client needs to know about a running Headgate."""
+    """What a client needs to know about a running Headgate.
+
+    Args:
+        token: allows every request.
+        read_token: allows requests that change nothing.
+        host: the address that a client on this machine connects to.
+        certificate: the file of the TLS certificate; "" without TLS.
+    """
 
     port: int
     token: str
     pid: int
+    read_token: str = ""
+    host: str = "127.0.0.1"
+    certificate: str = ""
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.certificate else 'http'}://{host}:{self.port}"
+
+    @property
+    def page(self) -> str:
+        """The address of the page."""
+        return f"{self.address}/"
+
+    def signed_in(self, *, read_only: bool = False) -> str:
+        """Return the address of the page with a token in its fragment, which no server gets."""
+        return f"{self.page}#token={self.read_token if read_only else self.token}"
 
     def write(self, state: Path) -> None:
         """Write the file atomically; only its owner may read it."""
-        temporary = state / f".{FILE}"
-        temporary.unlink(missing_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(asdict(self), file)
-        temporary.replace(state / FILE)
+        _write_private(state / FILE, json.dumps(asdict(self)))
+
+    def write_sign_in(self, state: Path, *, read_only: bool = False) -> Path:
+        """Write a file that leads a browser to the page, signed in, and return it.
+
+        A command line can be read by every user of the machine, so the browser gets the name of
+        this file instead of the token.
+        """
+        target, file = self.signed_in(read_only=read_only), state / SIGN_IN_FILE
+        _write_private(
+            file,
+            f'<!doctype html><meta charset="utf-8"><title>Headgate</title>'
+            f'<meta http-equiv="refresh" content="0;url={target}"><a href="{target}">Headgate</a>',
+        )
+        return file
 
     @classmethod
     def read(cls, state: Path) -> "Control":
@@ -71,6 +100,17 @@ def remove(state: Path) -> None:
         return
     if is_ours:
         (state / FILE).unlink(missing_ok=True)
+        (state / SIGN_IN_FILE).unlink(missing_ok=True)
+
+
+def _write_private(file: Path, text: str) -> None:
+    """Write a file atomically; only its owner may read it."""
+    temporary = file.with_name(f".{file.name}")
+    temporary.unlink(missing_ok=True)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as stream:
+        stream.write(text)
+    temporary.replace(file)
 
 
 def _lives(pid: int) -> bool:

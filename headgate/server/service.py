@@ -1,67 +1,85 @@
 """The HTTP service of the control API of one Headgate, in its own thread."""
 
+import logging
 import os
 import secrets
-import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path as File
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import uvicorn
-from fastapi import Body, FastAPI, Request, Response
+from fastapi import Body, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 
 from headgate.access import sentence_of
-from headgate.errors import HeadgateError, RequestRefused, UnknownName
+from headgate.errors import HeadgateError, QueryRefused, RequestRefused, UnknownName
+from headgate.policies import policies
 from headgate.runtime import Headgate
-from headgate.server import control
+from headgate.server.address import Address
+from headgate.server.admission import Admission
 from headgate.server.control import Control
 from headgate.server.limits import BACKLOG, HEADER_BYTES, Connection, LimitedBody
+from headgate.server.pages import add_page
+from headgate.server.prometheus import RunCollector, exposition
+from headgate.server.updates import Updates
+
+log = logging.getLogger("headgate.server")
 
 Text = Annotated[str, Body(embed=True)]
-WITHOUT_TOKEN = {"/health": "healthy", "/ready": "ready"}
+HEALTH = {"/health": "healthy", "/ready": "ready"}
 """What supervisors ask, and the key of the answer that decides between the codes 200 and 503."""
 
-AT_ANY_TIME = {("GET", "/queries"), ("POST", "/stop")}
-"""Requests that are answered even while the run is starting."""
+AT_ANY_TIME = {
+    *(("GET", path) for path in (*HEALTH, "/queries", "/metrics", "/events", "/policies")),
+    ("POST", "/stop"),
+}
+"""Requests that are answered even while the run is starting; so is the page."""
 
 
-def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI:
+def control_app(
+    gate: Headgate, admission: Admission, stop: Callable[[], None], updates: Updates
+) -> FastAPI:
     """Return the FastAPI application.
 
     Args:
-        token: the token that every request must send.
+        admission: decides who is admitted.
         stop: called when a request asks to end the run.
+        updates: what the streams of events send.
     """
     app = FastAPI(openapi_url=None)
     turn = threading.Lock()
+    collector = RunCollector(gate)
     app.add_middleware(LimitedBody)
 
     @app.middleware("http")
-    async def check_token(
-        request: Request, go_on: Callable[[Request], Awaitable[Response]]
-    ) -> Response:
-        if request.method == "GET" and request.url.path in WITHOUT_TOKEN:
-            return await go_on(request)
-        authorization = request.headers.get("authorization", "")
-        if not secrets.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
-            return _refusal(
-                401, "the token is missing or wrong.\nFix: send the header `Authorization: Bearer"
-                f" TOKEN` with the token of {control.FILE} in the state directory",
-                close=True,
-            )  # fmt: skip
-        if not gate.running and (request.method, request.url.path) not in AT_ANY_TIME:
+    async def admit(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
+        method, path = request.method, request.url.path
+        if refusal := admission.refusal(request):
+            return _refusal(*refusal, close=True)
+        is_page = path == "/" or path.startswith("/page/")
+        if not (gate.running or is_page or (method, path) in AT_ANY_TIME):
             return _refusal(
                 503, "the run is starting: its queries are being rehearsed.\nFix: ask again when"
                 " `headgate status` shows them",
             )  # fmt: skip
-        return await go_on(request)
+        answer = await go_on(request)
+        if method not in ("GET", "HEAD"):
+            origin = request.client.host if request.client else "?"
+            log.info("%s %s from %s: %d", method, quote(path), origin, answer.status_code)
+        return answer
 
     @app.exception_handler(HeadgateError)
     async def refused(request: Request, error: HeadgateError) -> Response:
+        if isinstance(error, QueryRefused):
+            return _refusal(
+                400, str(error), query=error.query, line=error.line, column=error.column
+            )
         if isinstance(error, RequestRefused):
             return _refusal(400, error.message, added=error.added)
         return _refusal(404 if isinstance(error, UnknownName) else 400, str(error))
@@ -99,7 +117,21 @@ def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI
     @app.get("/ready")
     def health(request: Request) -> JSONResponse:
         answer = gate.health()
-        return JSONResponse(answer, 200 if answer[WITHOUT_TOKEN[request.url.path]] else 503)
+        return JSONResponse(answer, 200 if answer[HEALTH[request.url.path]] else 503)
+
+    @app.get("/metrics")
+    def metrics() -> Response:
+        return Response(exposition(collector), media_type=CONTENT_TYPE_LATEST)
+
+    @app.get("/events")
+    async def events() -> StreamingResponse:
+        lines = updates.watch()
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(lines, media_type="application/x-ndjson", headers=headers)
+
+    @app.get("/policies")
+    def list_policies() -> list[dict[str, Any]]:
+        return [entry.to_dict() for entry in policies().values() if "spark" in entry.engines]
 
     @app.get("/queries")
     def status() -> dict[str, Any]:
@@ -108,6 +140,12 @@ def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI
     @app.get("/queries/{name}")
     def explain(name: str) -> dict[str, Any]:
         return gate.explanation(name).to_dict()
+
+    @app.get("/queries/{name}/why")
+    def why(
+        name: str, committed_at_s: Annotated[float | None, Query(alias="at")] = None
+    ) -> dict[str, Any]:
+        return gate.why(name, committed_at_s)
 
     @app.patch("/queries/{name}")
     def set_query(name: str, change: Annotated[dict[str, Any], Body()]) -> dict[str, Any]:
@@ -128,6 +166,12 @@ def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI
     ) -> dict[str, list[str]]:
         with turn:
             return {"added": gate.add(fragment, where)}
+
+    @app.post("/check")
+    def check(
+        fragment: Annotated[dict[str, Any], Body()], where: str = "fragment"
+    ) -> dict[str, list[str]]:
+        return {"checked": gate.check(fragment, where)}
 
     @app.delete("/queries/{name}")
     def drop_query(name: str) -> dict[str, str]:
@@ -186,21 +230,34 @@ def control_app(gate: Headgate, token: str, stop: Callable[[], None]) -> FastAPI
         stop()
         return {"stopping": True}
 
+    add_page(app)
     return app
 
 
 @contextmanager
-def served(gate: Headgate, stop: Callable[[], None]) -> Iterator[Control]:
-    """Serve a Headgate on a free loopback port, also while it is starting; yield the address.
+def served(
+    gate: Headgate, stop: Callable[[], None], address: Address | None = None
+) -> Iterator[Control]:
+    """Serve a Headgate, also while it is starting; yield where it listens.
 
     The file `control.json` stays until `control.remove`. A client that waits for the end of the run
     waits until the file is gone, so it is removed last.
+
+    Args:
+        address: where to listen; by default on loopback.
+
+    Raises:
+        ConfigRefused: the port is in use, or this machine has no such address.
     """
-    token = secrets.token_urlsafe(32)
-    listener = socket.create_server(("127.0.0.1", 0))
+    place = address or Address()
+    tokens = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+    names = frozenset(name.lower() for name in (place.host, *place.names))
+    updates = Updates(gate.overview)
+    admission = Admission(*tokens, names, open_metrics=gate.settings.open_metrics)
+    listener = place.listen()
     server = uvicorn.Server(
         uvicorn.Config(
-            control_app(gate, token, stop),
+            control_app(gate, admission, stop, updates),
             log_config=None,
             access_log=False,
             lifespan="off",
@@ -211,17 +268,23 @@ def served(gate: Headgate, stop: Callable[[], None]) -> Iterator[Control]:
             ws="none",
             loop="asyncio",
             timeout_graceful_shutdown=2,
+            ssl_certfile=place.certificate,
+            ssl_keyfile=place.key,
         )
     )
     thread = threading.Thread(
         target=server.run, args=([listener],), name="headgate-control", daemon=True
     )
-    endpoint = Control(listener.getsockname()[1], token, os.getpid())
+    certificate = str(File(place.certificate).absolute()) if place.certificate else ""
+    endpoint = Control(
+        listener.getsockname()[1], tokens[0], os.getpid(), tokens[1], place.own_host, certificate
+    )
     thread.start()
     endpoint.write(gate.state)
     try:
         yield endpoint
     finally:
+        updates.end()
         server.should_exit = True
         thread.join(10.0)
         listener.close()

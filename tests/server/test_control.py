@@ -3,31 +3,41 @@
 import json
 import os
 import re
+import shutil
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from math import inf
+from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 import pytest
 from kit.commands import headgate
 from kit.waiting import until
+from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 
 from headgate import Headgate, Query, Stream
 from headgate.errors import QueryRefused, RequestRefused, UnknownName
-from headgate.server import Client, Control, limits
+from headgate.metrics.histogram import BOUNDS_S
+from headgate.model.events import Event, StepFinished, StepStarted
+from headgate.server import Address, Client, Control, limits
 from headgate.server import control as control_file
+from headgate.server.prometheus import RunCollector, exposition
 from headgate.server.service import served
+from headgate.server.updates import WATCHERS
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 HOT = "SELECT location, ts FROM sensors WHERE temperature > 35"
 ALL = "SELECT temperature FROM sensors"
 STOP_REQUESTED = threading.Event()
+EVENTS: list[Event] = []
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +48,7 @@ def gate(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
     gate.add_stream(Stream(name="sensors", format="headgate", options=options, arrival_time="ts"))
     gate.add_query(Query(name="hot", sql=HOT, query_class="H"))
     gate.add_query(Query(name="all", sql=ALL, query_class="H"))
-    gate.start()
+    gate.start(listeners=[EVENTS.append])
     try:
         with served(gate, STOP_REQUESTED.set):
             yield gate
@@ -124,6 +134,192 @@ def test_the_token_is_for_the_user_alone_and_the_port_for_this_machine(gate: Hea
     assert file.stat().st_mode & 0o777 == 0o600
     assert json.loads(file.read_text())["pid"] == os.getpid()
     assert Control.read(gate.state).address.startswith("http://127.0.0.1:")
+
+
+def test_the_read_only_token_reads_and_changes_nothing(gate: Headgate) -> None:
+    control = Control.read(gate.state)
+    assert answer(control, "/queries", control.read_token)[0] == 200
+    code, body = answer(control, "/policy", control.read_token, method="PUT", data=b"{}")
+    assert (code, "allows no change" in body["error"]) == (403, True)
+
+
+def test_a_request_that_names_another_host_is_refused(gate: Headgate) -> None:
+    control = Control.read(gate.state)
+    request = Request(f"{control.address}/health", headers={"Host": "evil.example"})
+    with pytest.raises(HTTPError) as refused:
+        urlopen(request)
+    with refused.value as error:
+        assert error.code == 403
+        assert "not a name of this run" in json.load(error)["error"]
+
+
+def scraped(gate: Headgate) -> dict[tuple[str, str], float]:
+    """Return the values at /metrics by name and labels, as Prometheus's own parser reads them."""
+    control = Control.read(gate.state)
+    header = {"Authorization": f"Bearer {control.read_token}"}
+    with urlopen(Request(f"{control.address}/metrics", headers=header)) as response:
+        assert response.headers["Content-Type"].startswith("text/plain; version=")
+        text = response.read().decode()
+    values = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            bound = [sample.labels.pop("le")] if "le" in sample.labels else []
+            values[sample.name, ",".join([*sample.labels.values(), *bound])] = sample.value
+    return values
+
+
+def test_prometheus_reads_the_figures_of_queries_classes_and_the_run(
+    gate: Headgate, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until(lambda: row(client, "hot")["since_start"]["results"])
+    before, values, after = client.report(), scraped(gate), client.report()
+
+    def lies_between(value: float, lines: str, name: str, figure: str) -> bool:
+        ends = [
+            next(line for line in report[lines] if line["name"] == name)["response_s"][figure]
+            for report in (before, after)
+        ]
+        return bool(ends[0] <= value <= ends[1])
+
+    for prefix, lines, name, labels in (
+        ("query", "queries", "hot", "H,hot"), ("class", "classes", "H", "H"),
+    ):  # fmt: skip
+        series = f"headgate_{prefix}_response_seconds"
+        assert lies_between(values[f"{series}_count", labels], lines, name, "count")
+        assert lies_between(
+            values[f"headgate_{prefix}_results_total", labels], lines, name, "count"
+        )
+        buckets = [
+            value for key, value in values.items()
+            if key[0] == f"{series}_bucket" and key[1].rpartition(",")[0] == labels
+        ]  # fmt: skip
+        assert len(buckets) == len(BOUNDS_S) + 1
+        assert buckets == sorted(buckets)
+        assert buckets[-1] == values[f"{series}_count", labels]
+        assert values[f"{series}_sum", labels] > 0
+    assert values["headgate_policy_info", "cqc,cqc"] == 1
+    assert values["headgate_workers", ""] == 2
+    assert 0 <= values["headgate_budget_used_ratio", "log"] < 1
+    for part in ("scheduler", "storage", "call", "call_overhead"):
+        assert values[f"headgate_{part}_seconds_total", ""] > 0
+    assert values["headgate_class_failed", "H"] == values["headgate_query_failed", "H,hot"] == 0
+    few = gate.settings.model_copy(update={"metrics_queries": 1})
+    monkeypatch.setattr(gate._membership, "settings", few)
+    values = scraped(gate)
+    named = {labels for name, labels in values if name == "headgate_query_results_total"}
+    assert named == {"H,all", "H,other"}
+    assert values["headgate_query_results_total", "H,other"] > 0
+
+
+def test_alerts_and_dashboard_use_metrics_that_exist(gate: Headgate) -> None:
+    folder = Path(__file__).parents[2] / "examples/monitoring"
+    text = exposition(RunCollector(gate)).decode()
+    names = {"up"}
+    for family in text_string_to_metric_families(text):
+        suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
+        names |= {family.name + suffix for suffix in suffixes.get(family.type, [""])}
+    used = set[str]()
+    for file in ("alerts.yml", "grafana.json"):
+        used |= set(re.findall(r"\bheadgate_\w+", (folder / file).read_text()))
+    assert used
+    assert used - names == set()
+    page = (folder.parents[1] / "docs/operate.md").read_text()
+    assert set(re.findall(r"\bheadgate_\w+", page)) - names - {
+        "headgate_class_response_seconds", "headgate_query_response_seconds",
+    } == set()  # fmt: skip
+    if (promtool := shutil.which("promtool")) is not None:  # of Debian's package prometheus
+        subprocess.run([promtool, "check", "rules", folder / "alerts.yml"], check=True)
+        config = [promtool, "check", "config", "--syntax-only", folder / "prometheus.yml"]
+        subprocess.run(config, check=True)
+        subprocess.run([promtool, "check", "metrics"], input=text.encode(), check=True)
+
+
+def test_metrics_without_a_token_are_a_setting(
+    gate: Headgate, spark: SparkSession, tmp_path: Path
+) -> None:
+    assert answer(Control.read(gate.state), "/metrics", None)[0] == 401
+    other = Headgate(spark, state=tmp_path / "state", open_metrics=True)
+    other.state.mkdir(exist_ok=True)
+    with served(other, lambda: None) as control, urlopen(f"{control.address}/metrics") as response:
+        assert b"headgate_ready 0.0" in response.read()
+    other.stop()
+
+
+def test_tls_files_make_the_commands_trust_this_certificate_alone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    certificate, key = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=gate",
+         "-keyout", key, "-out", certificate], check=True, capture_output=True,
+    )  # fmt: skip
+    gate = Headgate(spark, state=tmp_path / "state")
+    gate.state.mkdir(exist_ok=True)
+    address = Address("0.0.0.0", certificate=certificate, key=key)
+    with served(gate, lambda: None, address) as control:
+        assert control.page.startswith("https://127.0.0.1:")
+        assert Client(gate.state).health()["ready"] is False
+        with pytest.raises(URLError, match="CERTIFICATE_VERIFY_FAILED"):
+            urlopen(f"{control.address}/health")
+    gate.stop()
+
+
+def test_events_are_the_whole_state_and_then_changes(gate: Headgate) -> None:
+    control = Control.read(gate.state)
+    header = {"Authorization": f"Bearer {control.read_token}"}
+    with urlopen(Request(f"{control.address}/events", headers=header)) as stream:
+        began_s = time.monotonic()
+        first, *patches = [json.loads(stream.readline()) for _ in range(4)]
+        assert time.monotonic() - began_s > 1.0  # at most two updates a second
+    assert first["queries"]["hot"]["class"] == "H"
+    assert first["classes"]["H"]["queries"] == 2
+    assert first["streams"] == ["sensors"]
+    for patch in patches:
+        assert "class" not in patch.get("queries", {}).get("hot", {})
+        assert len(json.dumps(patch)) < len(json.dumps(first))
+
+
+def test_few_pages_watch_at_a_time_and_one_that_leaves_makes_room(gate: Headgate) -> None:
+    control = Control.read(gate.state)
+    header = {"Authorization": f"Bearer {control.token}"}
+
+    def watched() -> bytes:
+        try:
+            with urlopen(Request(f"{control.address}/events", headers=header)) as stream:
+                line: bytes = stream.readline()
+                return line
+        except HTTPError as error:
+            with error:
+                return b"" if error.code == 503 else error.read()
+
+    with ExitStack() as stack:
+        for _ in range(WATCHERS):
+            stream = urlopen(Request(f"{control.address}/events", headers=header))
+            stack.enter_context(stream).readline()
+        assert watched() == b""
+    for _ in range(WATCHERS + 1):
+        until(watched, timeout_s=20.0)
+
+
+def test_top_shows_classes_and_queries(gate: Headgate) -> None:
+    done = headgate("top", "--state", str(gate.state))
+    assert "policy cqc, " in done.stdout
+    for word in ("results/s", "slowest queries", "hot", "all"):
+        assert word in done.stdout
+
+
+def test_a_check_says_what_an_addition_would_and_adds_nothing(
+    gate: Headgate, client: Client
+) -> None:
+    typo = {
+        "queries": {"typo": {"class": "H", "sql": "SELECT 1\nFROM sensors WHERE temprature > 3"}}
+    }
+    control = Control.read(gate.state)
+    body = json.dumps(typo).encode()
+    code, reply = answer(control, "/check?where=page", control.token, method="POST", data=body)
+    assert (code, reply["query"], reply["line"]) == (400, "typo", 2)
+    assert client.check({"queries": {"fine": {"class": "H", "sql": ALL}}}, "page") == ["fine"]
+    assert {query.name for query in gate.queries} == {"hot", "all"}
 
 
 def test_queries_are_listed_with_state_account_and_statistics(client: Client) -> None:
@@ -297,6 +493,36 @@ def test_class_weight_deadline_and_graph_of_a_query_change(gate: Headgate, clien
     assert client.drop("apt") == "query"
 
 
+def test_why_is_asked_by_command_handle_and_request(gate: Headgate, client: Client) -> None:
+    until(lambda: row(client, "hot")["since_start"]["results"])
+    reply = client.why("hot")
+    parts = reply["parts"]
+    assert sum(part["to"] - part["from"] for part in parts) == pytest.approx(reply["response_s"])
+    assert parts[-1]["kind"] == "running"
+    turns = [(part["from"], part["to"]) for part in parts if part["kind"] == "turn"]
+    events = tuple(EVENTS)  # what a listener has heard
+    ends_s = {event.call.number: event.at_s for event in events if isinstance(event, StepFinished)}
+    assert {call["call"] for call in reply["instead"]} == {
+        event.call.number
+        for event in events
+        if isinstance(event, StepStarted) and event.call.number != reply["call"]
+        for begin_s, end_s in turns
+        if event.at_s < end_s and ends_s.get(event.call.number, inf) > begin_s
+    }
+    again = gate.query("hot").why(reply["commit"])
+    assert (again["call"], again["parts"]) == (reply["call"], parts)
+    state = str(gate.state)
+    done = headgate("why", "hot", "--at", repr(reply["commit"]), "--json", "--state", state)
+    assert json.loads(done.stdout)["call"] == reply["call"]
+    done = headgate("why", "hot", "--state", state)
+    assert "running" in done.stdout
+    assert "in a call" in done.stdout
+    done = headgate("why", "hot", "--at", "soon", "--state", state)
+    assert (done.returncode, "but must be a time" in done.stderr) == (2, True)
+    with pytest.raises(RequestRefused, match="there is no query 'none'"):
+        client.why("none")
+
+
 def test_the_report_is_that_of_the_run(client: Client) -> None:
     report = until(lambda: (reply := client.report())["total"]["tuples_in"] and reply)
     assert {"hot", "all"} <= {line["name"] for line in report["queries"]}
@@ -380,7 +606,7 @@ def test_connections_that_ask_nothing_keep_nobody_out_and_are_closed(
         assert is_open(idle[-1])  # the last to come are the last to go
     monkeypatch.setattr(limits, "HEADER_S", 0.2)
     with socket.create_connection(("127.0.0.1", port)) as slow:
-        assert received(slow, "GET /queries HTTP/1.1\r\nHost: here\r\n") == b""
+        assert received(slow, "GET /queries HTTP/1.1\r\nHost: 127.0.0.1\r\n") == b""
 
 
 def test_a_body_is_read_for_those_with_the_token_alone_and_not_for_long(
@@ -388,7 +614,7 @@ def test_a_body_is_read_for_those_with_the_token_alone_and_not_for_long(
 ) -> None:
     monkeypatch.setattr(limits, "BODY_S", 0.2)
     control = Control.read(gate.state)
-    head = "POST /add HTTP/1.1\r\nHost: here\r\nContent-Length: 150000000\r\n"
+    head = "POST /add HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 150000000\r\n"
     for more, code in (("", 401), (f"Authorization: Bearer {control.token}\r\n", 408)):
         with socket.create_connection(("127.0.0.1", control.port)) as connection:
             head_of_answer = received(connection, f"{head}{more}\r\n").split(b"\r\n")[0]

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 class QueryHandle:
     """One running query. Names that Structured Streaming also has are spelled as they are there."""
 
-    def __init__(self, query: LiveQuery, explanation: Callable[[str], Explanation]) -> None:
-        self._query, self._explanation = query, explanation
+    def __init__(
+        self,
+        query: LiveQuery,
+        explanation: Callable[[str], Explanation],
+        why: Callable[[str, float | None], dict[str, Any]],
+    ) -> None:
+        self._query, self._explanation, self._why = query, explanation, why
         self.name = query.name
 
     def __repr__(self) -> str:
@@ -116,6 +121,10 @@ class QueryHandle:
     def explain(self) -> None:
         """Print its operators, which queries share its code, its lane, figures, sink and cursor."""
         print(self._explanation(self.name).text())
+
+    def why(self, at_s: float | None = None) -> dict[str, Any]:
+        """Return why a result took so long, as `Headgate.why` does."""
+        return self._why(self.name, at_s)
 
     def stop(self) -> None:
         """Stop this query alone; the next start of the pipeline resumes it where it stopped."""

@@ -8,7 +8,7 @@ from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
 from headgate.access import access_of
-from headgate.config import fragment_of, settings_of, show_settings
+from headgate.config import settings_of, show_settings
 from headgate.errors import ConfigRefused
 from headgate.metrics.report import Report
 from headgate.model.argument_types import refuse_type
@@ -150,7 +150,8 @@ class Headgate(Operations):
         self._refuse_stopped("add_query")
         refuse_type("headgate", "query", query, Query)
         with self._room.noticed_end():
-            return QueryHandle(self._membership.add_query(query, deliver), self.explanation)
+            live_query = self._membership.add_query(query, deliver)
+        return QueryHandle(live_query, self.explanation, self.why)
 
     def add_view(self, view: View) -> QueryHandle:
         """Add a view, also while running: a stream of its name that queries, and other views, read.
@@ -212,22 +213,6 @@ class Headgate(Operations):
             change()
         else:
             self._run.wish(change)
-
-    def add(self, fragment: Mapping[str, Any], where: str = "fragment") -> list[str]:
-        """Add streams, views and queries in the form of a pipeline file; return their names.
-
-        All of them are checked first: if one is refused, none is added.
-
-        Args:
-            where: the origin of the fragment, for refusals.
-
-        Raises:
-            HeadgateError: one is refused, as by `add_stream` and `add_query`.
-        """
-        self._refuse_stopped("add")
-        classes = {query_class.name: query_class.priority for query_class in self.classes}
-        new = fragment_of(fragment, where, classes)
-        return self._membership.add(new.stream_models(), new.query_models())
 
     def sql(self, text: str) -> "DataFrame":
         """Return the DataFrame of a SELECT over the retained past of the streams.

@@ -1,12 +1,14 @@
 """Operations on single queries of a Headgate that runs, while the others go on."""
 
+from collections.abc import Mapping, Sequence
 from types import EllipsisType
 from typing import Any
 
-from headgate.config import change_of
+from headgate.config import change_of, fragment_of
 from headgate.model.argument_types import refuse_type
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import OnError, Query
+from headgate.model.stream import Stream
 from headgate.policies import Policy
 from headgate.runtime.live.questions import Questions
 from headgate.runtime.members.membership import Membership
@@ -20,6 +22,38 @@ class Operations(Questions):
     def __init__(self, policy: Policy, membership: Membership, rehearsal: Rehearsal) -> None:
         super().__init__(policy, membership, rehearsal)
         self._repairs = Repairs(membership)
+
+    def add(self, fragment: Mapping[str, Any], where: str = "fragment") -> list[str]:
+        """Add streams, views and queries in the form of a pipeline file; return their names.
+
+        All of them are checked first: if one is refused, none is added.
+
+        Args:
+            where: the origin of the fragment, for refusals.
+
+        Raises:
+            HeadgateError: one is refused, as by `add_stream` and `add_query`.
+        """
+        self._refuse_stopped("add")
+        return self._membership.add(*self._members_of(fragment, where))
+
+    def check(self, fragment: Mapping[str, Any], where: str = "fragment") -> list[str]:
+        """Check streams, views and queries as `add` does, and add none; return their names."""
+        self._refuse_stopped("check")
+        streams, queries = self._members_of(fragment, where)
+        self._membership.check(streams, queries)
+        return [*(stream.name for stream in streams), *(query.name for query in queries)]
+
+    def _members_of(
+        self, fragment: Mapping[str, Any], where: str
+    ) -> tuple[Sequence[Stream], Sequence[Query]]:
+        new = fragment_of(fragment, where, self._priorities)
+        return new.stream_models(), new.query_models()
+
+    @property
+    def _priorities(self) -> dict[str, float]:
+        classes = self._membership.catalog.classes
+        return {query_class.name: query_class.priority for query_class in classes}
 
     def restart_query(self, name: str) -> None:
         """Start a query again where it stands, whatever its state, with a new sink and new plans.
@@ -112,9 +146,8 @@ class Operations(Questions):
         """
         self._refuse_stopped("change_query")
         self._membership.query(name)
-        classes = self._membership.catalog.classes
-        priorities = {query_class.name: query_class.priority for query_class in classes}
-        query = self._membership.set_query(name, change_of(keys, name, where, priorities))
+        values = change_of(keys, name, where, self._priorities)
+        query = self._membership.set_query(name, values)
         return {
             "query": name, "class": query.query_class, "weight": query.weight,
             "deadline_s": query.deadline_s,

@@ -3,14 +3,18 @@
 from typing import Any
 
 from headgate.errors import ConfigRefused
+from headgate.metrics.histogram import Histogram
 from headgate.metrics.report import Report
 from headgate.model.account import Account
+from headgate.model.settings import Settings
 from headgate.policies import Policy
 from headgate.policies.amos import Amos
 from headgate.runtime.describe.drawing import Drawing
 from headgate.runtime.describe.explanation import Explanation
 from headgate.runtime.live.handle import QueryHandle
+from headgate.runtime.live.overview import overview_of
 from headgate.runtime.live.status import drawing_of, explanation_of, health_of, starting, status_of
+from headgate.runtime.live.why import why_of
 from headgate.runtime.members.membership import Membership
 from headgate.runtime.run.rehearsal import Rehearsal
 
@@ -32,7 +36,7 @@ class Questions:
 
     def query(self, name: str) -> QueryHandle:
         """Return the handle of a query."""
-        return QueryHandle(self._membership.query(name), self.explanation)
+        return QueryHandle(self._membership.query(name), self.explanation, self.why)
 
     def report(self) -> Report:
         """Return the report of the run so far. It names all policies that were in charge, in order.
@@ -100,6 +104,40 @@ class Questions:
             return starting(self._membership, self._spelling or self.policy.name, rehearsed_of)
         return status_of(self._membership, run, self.policy_in_charge())
 
+    def overview(self) -> dict[str, Any]:
+        """Return what a page shows of a run: its classes and queries by name, as plain data.
+
+        Before the first tuple, there is only `starting` besides the queries.
+        """
+        run = self._membership.run
+        if run is None:
+            status = self.status()
+            rows = {row["query"]: {"class": row["class"], "state": row["state"]}
+                    for row in status["queries"]}  # fmt: skip
+            return {"policy": status["policy"], "queries": rows, "starting": status["starting"]}
+        return overview_of(self._membership, run, self.policy_in_charge(), self.used)
+
+    def why(self, name: str, at_s: float | None = None) -> dict[str, Any]:
+        """Return why the slowest result of a call of a query took so long, as plain data.
+
+        Its `parts` add up to the response time: until the tuple was in the log (`source`), until
+        its `turn`, attempts that failed and their `retry`, and `running` until the commit. The
+        calls that ran while it waited for its turn are in `instead`. The last hour is recorded, in
+        at most 100 MB.
+
+        Args:
+            at_s: when the results were committed, in seconds since 1970; the nearest call is taken.
+                None: the worst call of the last minute or, without any, of all that are recorded.
+
+        Raises:
+            RequestRefused: no call with results is recorded.
+        """
+        return why_of(self._membership, self._membership.run_for("why"), name, at_s)
+
+    def responses(self) -> tuple[dict[str, Histogram], dict[str, Histogram]]:
+        """Return histograms of the response times of this run, by query and by class."""
+        return self._membership.run_for("responses").responses()
+
     def health(self) -> dict[str, Any]:
         """Return whether the run is `healthy`, and `ready`: its start is complete.
 
@@ -113,6 +151,11 @@ class Questions:
         return self._membership.run is not None and not self._stopped
 
     @property
+    def settings(self) -> Settings:
+        """The settings of the run."""
+        return self._membership.settings
+
+    @property
     def used(self) -> dict[str, float]:
         """The shares of the budgets for memory and log that are in use."""
         budget = self._membership.engine_for("used").budget
@@ -121,7 +164,7 @@ class Questions:
     @property
     def queries(self) -> tuple[QueryHandle, ...]:
         queries = tuple(self._membership.queries.values())  # at once: other threads add and drop
-        return tuple(QueryHandle(query, self.explanation) for query in queries)
+        return tuple(QueryHandle(query, self.explanation, self.why) for query in queries)
 
     def _refuse_stopped(self, method: str) -> None:
         """Raise ConfigRefused if a method cannot work any more."""

@@ -21,8 +21,8 @@ BEFORE = ".before-"
 """The beginning of the names of folders with what a fresh start has set aside."""
 
 OF_THE_PROCESS = {
-    LOCK, "control.json", ".control.json", "headgate.log", "spark.log", "log4j2.properties",
-    "warehouse",
+    LOCK, "control.json", ".control.json", "open.html", ".open.html", "headgate.log",
+    "spark.log", "log4j2.properties", "warehouse",
 }  # fmt: skip
 """Files that a process writes before its run starts; a fresh start keeps them."""
 

@@ -1,13 +1,15 @@
 """Status and explanations of queries while they run, as plain data."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from math import nan
 from typing import Any, TypeVar
 
 from headgate.errors import UnknownName
-from headgate.metrics.last_minute import Recent, minute_s
+from headgate.metrics.last_minute import Recent, minute_s, recent_by_unit
+from headgate.metrics.report import Report
+from headgate.model.network.network import Path
 from headgate.runtime.describe.drawing import Drawing
 from headgate.runtime.describe.explanation import Explanation, number
 from headgate.runtime.members.membership import Membership
@@ -47,29 +49,37 @@ def drawing_of(membership: Membership, policy: str) -> Drawing:
     return Drawing.of(queries, membership.catalog.readable, policy)
 
 
-def status_of(membership: Membership, run: Running, policy: str) -> dict[str, Any]:
-    """Return the policy, the streams and every query's state and figures."""
-    lines = {line.name: line for line in run.report(policy).queries}
+def status_of(
+    membership: Membership, run: Running, policy: str, report: Report | None = None
+) -> dict[str, Any]:
+    """Return the policy, the streams and every query's state and figures.
+
+    Args:
+        report: the report of the run so far, if the caller has it.
+    """
+    segments_by_query = membership.catalog.all_segments()
+    lines = {line.name: line for line in (report or run.report(policy)).queries}
     accounts, now_s = run.engine.accounts(), run.engine.now_s()
-    delays_s, recent_by_unit = run.engine.added_delays_s(), run.recent(now_s)
+    delays_s, recents = run.engine.added_delays_s(), recent_by_unit(run.last_minute(now_s))
     letters = run.engine.query_letters()
 
     def row(query: LiveQuery) -> dict[str, Any]:
         line, account = lines.get(query.name), accounts.get(query.name)
         catalog = membership.catalog
-        units, segments = catalog.ids_of(query.name), catalog.segments_of(query.name)
+        segments = segments_by_query.get(query.name) or catalog.segments_of(query.name)
+        units = [catalog.ids[path.query.name] for path in segments]
         oldest_at_s = run.oldest_arrived_at_s(units)
         seconds = now_s - (query.bound_at_s or now_s)
         recent = replace(
-            recent_by_unit.get(units[-1], Recent()),
-            tuples=recent_by_unit.get(units[0], Recent()).tuples,
+            recents.get(units[-1], Recent()),
+            tuples=recents.get(units[0], Recent()).tuples,
         )
         total = Recent()
         if line is not None:
             first, response_s = lines.get(segments[0].query.name, line), line.response_s
             total = Recent(first.tuples_in, response_s.count, response_s.mean, response_s.p95)
         return {
-            **_named(query, membership),
+            **_named(query, membership, segments),
             "state": query.state,
             "cause": _cause(query),
             "waiting": run.pending(units),
@@ -79,6 +89,7 @@ def status_of(membership: Membership, run: Running, policy: str) -> dict[str, An
             "backfilled": 0 if line is None else line.backfilled,
             "measures": {} if line is None else line.applicable,
             "mean_response_s": number(total.mean_s),
+            "mean_slowdown": None if line is None else number(line.slowdown.mean),
             "added_delay_s": number(delays_s.get(query.name, nan)),
             "lane": query.lane,
             "account": None if account is None else asdict(account),
@@ -115,11 +126,12 @@ def starting(membership: Membership, policy: str, rehearsed_of: tuple[int, int])
 
     def row(query: LiveQuery) -> dict[str, Any]:
         return {
-            **_named(query, membership), "state": "STARTING", "cause": None, "waiting": 0,
+            **_named(query, membership, membership.catalog.segments_of(query.name)),
+            "state": "STARTING", "cause": None, "waiting": 0,
             "oldest_waiting_s": None, "last_minute": _rates(Recent(), 0.0),
             "since_start": _rates(Recent(), 0.0), "backfilled": 0, "measures": {},
-            "mean_response_s": None, "added_delay_s": None, "lane": None, "account": None,
-            "dead_letters": 0, "statistics": {},
+            "mean_response_s": None, "mean_slowdown": None, "added_delay_s": None, "lane": None,
+            "account": None, "dead_letters": 0, "statistics": {},
         }  # fmt: skip
 
     done, total = rehearsed_of
@@ -134,18 +146,23 @@ def _for_all(membership: Membership, describe: Callable[[LiveQuery], T]) -> list
     """Return the descriptions of all queries, except one that is dropped at this moment."""
     descriptions = []
     for query in tuple(membership.queries.values()):
-        with suppress(UnknownName):
+        with suppress(UnknownName, KeyError):
             descriptions.append(describe(query))
     return descriptions
 
 
-def _named(query: LiveQuery, membership: Membership) -> dict[str, Any]:
+def _named(query: LiveQuery, membership: Membership, segments: Sequence[Path]) -> dict[str, Any]:
+    model, catalog = query.path.query, membership.catalog
+    raised = query.path.into is not None  # perhaps, to the class of a reader
     return {
         "query": query.name,
         "id": query.id,
         "version": query.path.version,
-        "class": membership.catalog.class_of(query.name),
-        "stream": membership.catalog.segments_of(query.name)[0].stream,
+        "class": catalog.class_of(query.name) if raised else segments[-1].query.query_class,
+        "stream": segments[0].stream,
+        "weight": model.weight,
+        "deadline_s": model.deadline_s,
+        "qos": None if model.qos is None else model.qos.points,
     }
 
 
@@ -154,8 +171,9 @@ def _cause(query: LiveQuery) -> str | None:
 
 
 def _rates(recent: Recent, seconds: float) -> dict[str, float | None]:
-    """Return rates, mean and p95 of what a query did in a time."""
+    """Return counts, rates, mean and p95 of what a query did in a time."""
     return {
+        "tuples": recent.tuples, "results": recent.results,
         "tuples_per_s": recent.tuples / seconds if seconds > 0 else None,
         "results_per_s": recent.results / seconds if seconds > 0 else None,
         "mean_response_s": number(recent.mean_s), "p95_response_s": number(recent.p95_s),

@@ -278,6 +278,11 @@ class Membership:
                 raise RequestRefused(message=str(error), added=added) from error
         return added
 
+    def check(self, streams: Sequence[Stream], queries: Sequence[Query]) -> None:
+        """Raise what `add` would raise, and add nothing."""
+        with self.lock:
+            self._check(streams, reading_order(queries))
+
     def query(self, name: str) -> LiveQuery:
         if name not in self.queries:
             raise UnknownName(kind="query", name=name, known=self.queries)

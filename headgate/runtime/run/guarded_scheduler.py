@@ -34,6 +34,11 @@ class GuardedScheduler(Scheduler):
             self._replace_policy(error)
             return super().wake_at_s
 
+    @property
+    def running(self) -> int:
+        """How many calls are under way."""
+        return self._running
+
     def hear(self, event: Event) -> None:
         if isinstance(event, PolicyChanged):
             self.policy_error = ""

@@ -8,7 +8,8 @@ from dataclasses import replace
 from math import inf
 from pathlib import Path as File
 
-from headgate.metrics.last_minute import LastMinute, Recent, recent_by_unit
+from headgate.metrics.histogram import Histogram
+from headgate.metrics.last_minute import Counts, LastMinute
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
 from headgate.model.events import Event, Overloaded, StepFinished, TuplesShed, units_in
@@ -22,6 +23,7 @@ from headgate.policies import Policy
 from headgate.runtime.listeners import Guarded, Listener, Observed
 from headgate.runtime.recording.recorder import Recorder
 from headgate.runtime.recording.statistics_file import record_statistics
+from headgate.runtime.run.call_log import CallLog
 from headgate.runtime.run.guarded_scheduler import GuardedScheduler
 from headgate.runtime.run.live_query import LiveQuery
 from headgate.runtime.run.scheduler_timer import Timed
@@ -57,7 +59,7 @@ class Running:
         settings: Settings,
     ) -> None:
         self.engine, self._first_statistics, self._state = engine, statistics, state
-        self._workers = settings.workers
+        self.workers = settings.workers
         table = unit_table(units_of(network), statistics)
         self.scheduler = GuardedScheduler(
             network, table, policy, shed=self._shed, statistics=Statistics(table),
@@ -69,6 +71,7 @@ class Running:
         self._timed = Timed(self.scheduler)
         self._metrics, self._lock = RunMetrics(network, table), threading.Lock()
         self._last_minute = LastMinute()
+        self.call_log = CallLog(engine.first_trains)
         self._bound: dict[int, LiveQuery] = {}
         self._wishes: deque[Callable[[], None]] = deque()
         self._recorder: Recorder | None = None
@@ -136,15 +139,19 @@ class Running:
             engine, errors = self.engine, (*self._metrics.errors, *self.engine.failures)
             report = Report.of(
                 policy, self._metrics, self._timed.seconds, errors, engine.loop_s,
-                self._workers, engine.storage_s,
+                self.workers, engine.storage_s,
             )  # fmt: skip
         return replace(report, dead_letters=self.engine.query_letters())
 
-    def recent(self, now_s: float) -> dict[int, Recent]:
-        """Return what every unit did in the last minute, by its id."""
+    def last_minute(self, now_s: float) -> tuple[Counts, ...]:
+        """Return what was counted in the last minute."""
         with self._lock:
-            counts = self._last_minute.counts(now_s)
-        return recent_by_unit(counts)
+            return self._last_minute.counts(now_s)
+
+    def responses(self) -> tuple[dict[str, Histogram], dict[str, Histogram]]:
+        """Return histograms of the response times, by query and by class."""
+        with self._lock:
+            return self._metrics.responses()
 
     def oldest_arrived_at_s(self, units: Sequence[int]) -> float | None:
         """Return when the oldest tuple that waits at units arrived; None if none waits."""
@@ -169,6 +176,7 @@ class Running:
             self._metrics.hear(event)
             if isinstance(event, StepFinished):
                 self._last_minute.hear(event)
+        self.call_log.hear(event, self.scheduler.policy.name)
         for position, unit in enumerate(units_in(event)):
             if (query := self._bound.get(unit)) is not None:
                 query.hear(event, position)

@@ -19,7 +19,7 @@ def query_and_handle() -> tuple[LiveQuery, QueryHandle]:
     query = Query(name="q", sql="SELECT x FROM s", query_class="H")
     path = Path(query=query, stream="s", operators=(Operator(kind="select"),))
     live_query = LiveQuery(path)
-    return live_query, QueryHandle(live_query, lambda name: pytest.fail(name))
+    return live_query, QueryHandle(live_query, pytest.fail, pytest.fail)
 
 
 def test_a_handle_has_what_a_user_needs_and_nothing_of_the_run() -> None:
@@ -27,12 +27,13 @@ def test_a_handle_has_what_a_user_needs_and_nothing_of_the_run() -> None:
     assert {name for name in dir(handle) if not name.startswith("_")} == {
         "name", "id", "runId", "isActive", "status", "lastProgress", "recentProgress", "exception",
         "explain", "stop", "state", "lane", "statistics", "rows", "rows_dropped",
+        "why",
     }  # fmt: skip
 
 
 def test_handles_of_one_query_are_equal_and_readable() -> None:
     query, handle = query_and_handle()
-    again = QueryHandle(query, lambda name: pytest.fail(name))
+    again = QueryHandle(query, pytest.fail, pytest.fail)
     assert {handle, again} == {handle}
     assert handle != query_and_handle()[1]
     assert repr(handle) == "QueryHandle(name='q', state='WAITING')"

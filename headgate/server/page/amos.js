@@ -1,0 +1,142 @@
+// The panel of `amos`: a slider per metric, weights that always sum to 1, scores of its policies.
+
+import { ask } from "./api.js";
+import { element, setText } from "./dom.js";
+import { number } from "./format.js";
+
+const STEPS = 1000;
+const WAIT_MS = 400;
+
+/**
+ * Return weights in thousandths after one of them was moved: the others keep their proportions.
+ *
+ * They are whole numbers, so that their sum is STEPS to the digit.
+ */
+export function moved(weights, place, value) {
+  const others = weights.reduce((sum, weight, index) => sum + (index === place ? 0 : weight), 0);
+  const left = STEPS - value;
+  const exact = weights.map((weight, index) => {
+    if (index === place) return value;
+    return others > 0 ? (weight * left) / others : left / (weights.length - 1);
+  });
+  const whole = exact.map(Math.floor);
+  whole[place] = value;
+  const order = exact.map((weight, index) => [weight - whole[index], index]).filter(([, index]) => index !== place);
+  order.sort(([a, i], [b, j]) => b - a || i - j);
+  let rest = STEPS - whole.reduce((sum, weight) => sum + weight, 0);
+  for (const [, index] of order) {
+    if (rest <= 0) break;
+    whole[index] += 1;
+    rest -= 1;
+  }
+  return whole;
+}
+
+export function amosPanel(message) {
+  const sliders = element("div", { class: "sliders" });
+  const scores = element("tbody", {});
+  const add = element("select", { "aria-label": "Add a metric" });
+  const node = element(
+    "section",
+    { class: "panel", hidden: true },
+    element("h2", {}, "What amos is asked for"),
+    element("p", { class: "quiet" }, "Weights sum to 1: moving a slider scales the others. A change takes effect with the next turn."),
+    sliders,
+    element("p", { class: "buttons" }, add),
+    element("table", {}, element("thead", {}, element("tr", {}, ...["policy", "score", "turns"].map((text) => element("th", { scope: "col" }, text)))), scores),
+  );
+  let rows = [];
+  let metrics = [];
+  let busy = 0;
+  let timer = 0;
+  let shown = "";
+
+  function send() {
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      const specification = rows.map(({ metric, quantifier, weight }) => ({ metric, quantifier, weight: weight / STEPS }));
+      busy += 1;
+      try {
+        await ask("PUT", "specification", { specification });
+        message.say(`Asked for: ${rows.map((row) => `${row.quantifier} ${row.metric} ${row.weight / STEPS}`).join(", ")}.`);
+      } catch (error) {
+        message.refuse(error.message);
+      }
+      setTimeout(() => {
+        busy -= 1; // until then the stream may still bring the old weights
+      }, 3000);
+    }, WAIT_MS);
+  }
+
+  function move(place, value) {
+    const weights = moved(rows.map((row) => row.weight), place, value);
+    weights.forEach((weight, index) => {
+      rows[index].weight = weight;
+    });
+    refresh();
+    send();
+  }
+
+  function change(next) {
+    rows = next;
+    build();
+    send();
+  }
+
+  function refresh() {
+    [...sliders.children].forEach((line, index) => {
+      line.querySelector("input").value = rows[index].weight;
+      setText(line.querySelector("output"), (rows[index].weight / STEPS).toFixed(3));
+    });
+  }
+
+  function build() {
+    sliders.replaceChildren(
+      ...rows.map((row, place) => {
+        const slider = element("input", { type: "range", min: 0, max: STEPS, step: 1, id: `slider-${row.metric}`, disabled: rows.length === 1 });
+        slider.addEventListener("input", () => move(place, Number(slider.value)));
+        const quantifier = element("select", { "aria-label": `Quantifier of ${row.metric}` }, new Option("minimize", "minimize"), new Option("maximize", "maximize"));
+        quantifier.value = row.quantifier;
+        quantifier.addEventListener("change", () => {
+          row.quantifier = quantifier.value;
+          send();
+        });
+        const remove = element("button", { type: "button", disabled: rows.length === 1, "aria-label": `Remove ${row.metric}` }, "Remove");
+        remove.addEventListener("click", () => {
+          const weights = moved(rows.map((other) => other.weight), place, 0);
+          change(rows.map((other, index) => ({ ...other, weight: weights[index] })).filter((_, index) => index !== place));
+        });
+        return element("div", { class: "slider" }, element("label", { for: `slider-${row.metric}` }, row.metric), quantifier, slider, element("output", {}), remove);
+      }),
+    );
+    const unused = metrics.filter((metric) => !rows.some((row) => row.metric === metric));
+    add.replaceChildren(new Option("Add a metric …", ""), ...unused.map((metric) => new Option(metric, metric)));
+    refresh();
+  }
+
+  add.addEventListener("change", () => {
+    if (!add.value) return;
+    const quantifier = ["output_per_s", "qos"].includes(add.value) ? "maximize" : "minimize";
+    change([...rows, { metric: add.value, quantifier, weight: 0 }]);
+  });
+
+  return {
+    node,
+    update(amos) {
+      node.hidden = amos === null;
+      if (amos === null) return;
+      metrics = amos.metrics;
+      const key = JSON.stringify(amos.specification);
+      if (!busy && key !== shown && !sliders.contains(document.activeElement)) {
+        shown = key;
+        const exact = amos.specification.map((row) => Math.round(row.weight * STEPS));
+        const weights = exact.length > 1 ? moved(exact, 0, Math.min(STEPS, exact[0])) : [STEPS];
+        rows = amos.specification.map((row, index) => ({ ...row, weight: weights[index] }));
+        build();
+      }
+      scores.replaceChildren(
+        ...amos.scores.map((row) => element("tr", {}, element("td", {}, row.policy), element("td", { class: "number" }, number(row.score)), element("td", { class: "number" }, String(row.turns)))),
+      );
+    },
+  };
+}

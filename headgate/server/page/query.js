@@ -1,0 +1,212 @@
+// One query: what it does, how it runs, what it is worth, and what can be done to it.
+
+import { ask, queryPath } from "./api.js";
+import { lineChart } from "./chart.js";
+import { announce, confirmed, element, field, messageBox, setText } from "./dom.js";
+import { count, number, percent, rate, seconds } from "./format.js";
+import { whyPanel } from "./why.js";
+
+const HISTORY_S = 600;
+const FIGURES = [
+  ["Waiting", (row) => count(row.waiting)],
+  ["Oldest", (row) => seconds(row.oldest_waiting_s)],
+  ["Mean", (row) => seconds(row.mean_response_s)],
+  ["p95", (row) => seconds(row.p95_response_s)],
+  ["Mean since start", (row) => seconds(row.mean_response_s_since_start)],
+  ["Slowdown", (row) => number(row.mean_slowdown)],
+  ["Results", (row) => rate(row.results_per_s)],
+  ["Tuples", (row) => rate(row.tuples_per_s)],
+  ["QoS", (row) => percent(row.measures?.qos)],
+  ["Staleness", (row) => percent(row.measures?.staleness)],
+  ["Tardiness", (row) => seconds(row.measures?.tardiness_s)],
+  ["Selectivity", (row) => number(row.selectivity)],
+  ["Cost per tuple", (row) => seconds(row.tuple_cost_s)],
+  ["Ideal time", (row) => seconds(row.ideal_s)],
+  ["Delivered", (row) => count(row.delivered)],
+  ["Shed", (row) => count(row.shed)],
+  ["Missed", (row) => count(row.missed)],
+  ["Late", (row) => count(row.late)],
+  ["Dead letters", (row) => count(row.dead_lettered)],
+];
+
+const ACTIONS = {
+  pause: ["Pause", "Its tuples wait in the log for as long as retention keeps them. It stays paused in later runs, until it is resumed."],
+  resume: ["Resume", "It goes on where it stands."],
+  restart: ["Restart", "It gets a new sink and new plans and goes on where it stands. Nothing is lost and nothing comes twice."],
+  drop: ["Drop", "It ends for good. Its results stay, its position in the log is forgotten. This cannot be undone."],
+};
+
+export function queryView(goTo, name) {
+  const state = element("span", { class: "badge" });
+  const about = element("p", { class: "quiet" });
+  const cause = element("p", { class: "message bad", hidden: true });
+  const message = messageBox();
+  const figures = FIGURES.map(([label, text]) => {
+    const value = element("dd", {});
+    return { text, value, node: element("div", {}, element("dt", {}, label), value) };
+  });
+  const chart = lineChart(`Response times of ${name}: mean and 95th percentile`);
+  const scale = element("span", { class: "quiet" });
+  const points = [];
+  const buttons = Object.fromEntries(
+    Object.entries(ACTIONS).map(([action, [label]]) => [
+      action,
+      element("button", { type: "button", class: action === "drop" ? "danger" : "", onclick: () => act(action) }, label),
+    ]),
+  );
+  const explained = element("dl", { class: "facts" });
+  const sql = element("pre", { class: "sql", tabindex: 0, "aria-label": "SQL" });
+  const worth = worthForm(name, message);
+  const why = whyPanel(name);
+  const gone = element("p", { class: "panel", hidden: true }, `There is no query ${name} in this run.`);
+  const content = element(
+    "div",
+    {},
+    about, cause,
+    element("p", { class: "buttons" }, ...Object.values(buttons)),
+    message.node,
+    element("section", { class: "panel" },
+      element("dl", { class: "figures wide" }, ...figures.map((figure) => figure.node)),
+      element("figure", {}, chart.node, element("figcaption", {}, element("span", { class: "key line-1" }, "mean"), element("span", { class: "key line-2" }, "p95"), scale))),
+    why.node,
+    element("div", { class: "columns" },
+      element("section", { class: "panel" }, element("h2", {}, "Text"), sql),
+      element("section", { class: "panel" }, element("h2", {}, "What its results are worth"), worth.node)),
+    element("section", { class: "panel" }, element("h2", {}, "How it runs"), explained),
+  );
+
+  async function act(action) {
+    const [label, consequence] = ACTIONS[action];
+    if (!(await confirmed(`${label} ${name}?`, consequence, label))) return;
+    try {
+      if (action === "drop") await ask("DELETE", queryPath(name));
+      else await ask("POST", queryPath(name, `/${action}`));
+      const done = { pause: "paused", resume: "resumed", restart: "restarted", drop: "dropped" }[action];
+      announce(`Query ${name} is ${done}.`);
+      if (action === "drop") goTo("page/queries");
+      else message.say(`The query is ${done}.`);
+    } catch (error) {
+      message.refuse(error.message);
+    }
+  }
+
+  let asked = false;
+  async function explain() {
+    if (asked) return;
+    asked = true;
+    try {
+      showExplanation(explained, sql, await ask("GET", queryPath(name)));
+    } catch (error) {
+      asked = false; // the run may still be starting
+      setText(sql, error.message);
+    }
+  }
+
+  return {
+    node: element("div", {}, element("div", { class: "title" }, element("h1", {}, name), state), gone, content),
+    update(current) {
+      const row = Object.hasOwn(current.queries, name) ? current.queries[name] : null;
+      gone.hidden = row !== null;
+      content.hidden = row === null;
+      state.hidden = row === null;
+      if (row === null) return;
+      setText(state, row.state.toLowerCase());
+      state.className = `badge ${row.state === "FAILED" ? "bad" : row.state === "RUNNING" || row.state === "WAITING" ? "good" : "warning"}`;
+      setText(about, `class ${row.class} · stream ${row.stream ?? "–"} · lane ${row.lane ?? "–"} · id ${row.id ?? "–"}, version ${row.version ?? "–"}`);
+      cause.hidden = !row.cause;
+      setText(cause, row.cause ?? "");
+      const stands = row.state === "PAUSED" || row.state === "STOPPED";
+      buttons.pause.hidden = stands || row.state === "FAILED";
+      buttons.resume.hidden = !stands;
+      if (!current.classes) return;
+      for (const figure of figures) setText(figure.value, figure.text(row));
+      worth.update(row, current);
+      points.push([current.at_s, row.mean_response_s ?? null, row.p95_response_s ?? null]);
+      while (current.at_s - points[0][0] > HISTORY_S) points.shift();
+      const most = Math.max(0, ...points.map((point) => point[2] ?? 0));
+      setText(scale, most ? `up to ${seconds(most)}` : "no results yet");
+      chart.update(points, row.deadline_s != null && row.deadline_s < most * 3 ? row.deadline_s : null);
+      why.update(row);
+      explain();
+    },
+  };
+}
+
+function showExplanation(list, sql, facts) {
+  const others = facts.shares_code_with;
+  const rows = [
+    ["Operators", facts.operators.map((operator) => `${operator.kind} ${operator.expressions.join(", ")}`.trim()).join(" → ")],
+    ["Reads", facts.reads.join(", ")],
+    ["Sink", facts.sink],
+    ["Shares its code with", others.length ? others.join(", ") : "nobody"],
+    ["Shape", facts.shape],
+    ["Lane", facts.lane],
+    ["Order of conditions", facts.order],
+    ["Next train", facts.next_train],
+    ["SQL of the group", facts.group_sql],
+  ];
+  setText(sql, facts.sql);
+  list.replaceChildren(
+    ...rows.filter(([, text]) => text != null && text !== "").flatMap(([label, text]) => [
+      element("dt", {}, label),
+      element("dd", {}, String(text)),
+    ]),
+  );
+}
+
+/** The form that changes class, weight and deadline. */
+function worthForm(name, message) {
+  const queryClass = element("select", {});
+  const weight = element("input", { type: "number", min: 0, step: "any", required: true });
+  const deadline = element("input", { type: "number", min: 0, step: "any", placeholder: "none" });
+  let row = null;
+  const form = element(
+    "form",
+    {},
+    field("Class", queryClass),
+    field("Weight", weight),
+    field("Deadline in seconds", deadline, "Empty for none; a query over windows then has their slide."),
+    element("p", { class: "buttons" }, element("button", { class: "primary" }, "Change")),
+    element("small", {}, "It holds until the run ends; the next start takes the values of the pipeline file."),
+  );
+  let touched = false;
+  form.addEventListener("input", () => {
+    touched = true;
+  });
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const change = {};
+    if (queryClass.value !== row.class) change.class = queryClass.value;
+    if (Number(weight.value) !== row.weight) change.weight = Number(weight.value);
+    const wanted = deadline.value === "" ? null : Number(deadline.value);
+    if (wanted !== (row.deadline_s ?? null)) change.deadline_s = wanted;
+    if (!Object.keys(change).length) {
+      message.say("Nothing is changed.");
+      return;
+    }
+    const words = Object.entries(change).map(([key, value]) => `${key.replace("_s", "")} becomes ${value ?? "none"}`);
+    if (!(await confirmed(`Change ${name}?`, `Its ${words.join(", its ")}, from the next call on. No result changes.`, "Change"))) return;
+    try {
+      await ask("PATCH", queryPath(name), change);
+      touched = false;
+      message.say(`Changed: its ${words.join(", its ")}.`);
+    } catch (error) {
+      message.refuse(error.message);
+    }
+  });
+  return {
+    node: form,
+    update(current, state) {
+      row = current;
+      const names = Object.keys(state.classes);
+      if (queryClass.dataset.key !== names.join("\n")) {
+        queryClass.dataset.key = names.join("\n");
+        queryClass.replaceChildren(...names.map((text) => new Option(text, text)));
+      }
+      if (touched || form.contains(document.activeElement)) return;
+      queryClass.value = row.class;
+      weight.value = row.weight;
+      deadline.value = row.deadline_s ?? "";
+    },
+  };
+}

@@ -1,0 +1,79 @@
+// Why did it wait? The parts of a response time on a line of time, and the calls that ran instead.
+
+import { ask, queryPath } from "./api.js";
+import { drawn, element, setText } from "./dom.js";
+import { seconds, time } from "./format.js";
+
+const WIDTH = 1000;
+const HEIGHT = 44;
+const MOST_NAMES = 3;
+const MEANINGS = {
+  source: "until it was in the log",
+  turn: "until its turn",
+  running: "in a call, until the commit",
+  retry: "until it was tried again",
+};
+
+export function whyPanel(name) {
+  const summary = element("p", { class: "quiet" });
+  const timeline = element("div", {});
+  const parts = element("ul", { class: "parts" });
+  const calls = element("tbody", {});
+  const head = element("thead", {}, element("tr", {}, ...["Ran instead", "Class", "After", "For", "Why"].map((text) => element("th", { scope: "col" }, text))));
+  const table = element("table", { class: "instead" }, head, calls);
+  const worst = element("button", { type: "button", onclick: () => show() }, "The worst of the last minute");
+  const node = element(
+    "section",
+    { class: "panel", hidden: true },
+    element("h2", {}, "Why did it wait?"),
+    element("p", { class: "buttons" }, worst),
+    summary, timeline, parts,
+    element("div", { class: "scroll" }, table),
+  );
+  let asked = false;
+
+  async function show() {
+    try {
+      draw(await ask("GET", queryPath(name, "/why")));
+    } catch (error) {
+      setText(summary, error.message);
+    }
+  }
+
+  function draw(answer) {
+    const { arrival, commit, response_s: response } = answer;
+    const x = (at_s) => ((at_s - arrival) / Math.max(response, 1e-9)) * WIDTH;
+    setText(summary, `Its slowest result arrived at ${time(arrival)} and was visible ${seconds(response)} later, at ${time(commit)}: call ${answer.call} over stream ${answer.stream}, ${answer.lane} lane, policy ${answer.policy}${answer.fused.length > 1 ? `, together with ${answer.fused.length - 1} others` : ""}.`);
+    const bars = answer.parts.map((part) => {
+      const bar = drawn("rect", { x: x(part.from), y: 4, width: Math.max(1, x(part.to) - x(part.from)), height: HEIGHT - 8, class: `part ${part.kind}` });
+      bar.append(drawn("title"));
+      setText(bar.firstChild, `${part.kind} ${seconds(part.to - part.from)}`);
+      return bar;
+    });
+    timeline.replaceChildren(drawn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "timeline", preserveAspectRatio: "none", "aria-hidden": "true" }, ...bars));
+    parts.replaceChildren(
+      ...answer.parts.map((part) =>
+        element("li", { class: `key-${part.kind}` }, element("strong", {}, `${part.kind} ${seconds(part.to - part.from)}`), ` ${MEANINGS[part.kind]}`),
+      ),
+    );
+    table.hidden = !answer.instead.length;
+    calls.replaceChildren(
+      ...answer.instead.map((call) => {
+        const names = call.queries.slice(0, MOST_NAMES).join(", ");
+        const more = call.queries.length > MOST_NAMES ? ` and ${call.queries.length - MOST_NAMES} more` : "";
+        const cells = [names + more, call.class ?? "–", seconds(Math.max(0, call.from - arrival)), seconds(call.to - Math.max(call.from, arrival)), call.reason];
+        return element("tr", {}, ...cells.map((text) => element("td", {}, text)));
+      }),
+    );
+  }
+
+  return {
+    node,
+    update(row) {
+      node.hidden = !row.results_since_start;
+      if (asked || node.hidden) return;
+      asked = true;
+      show();
+    },
+  };
+}
