@@ -21,7 +21,7 @@ def remount(folder: Path, mode: str) -> None:
 
 
 def unmount(folder: Path) -> None:
-    subprocess.run(["umount", "-l", str(folder)], check=False)
+    subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=False)
 
 
 def fill(folder: Path) -> Path:

@@ -105,7 +105,8 @@ def _keep_jvm(folder: str, pipe: Connection) -> None:
     pipe.send((place.port, place.auth_token))
     with suppress(EOFError):
         while pipe.recv():
-            active = jvm.org.apache.spark.SparkContext.getActive()
+            contexts = jvm.java.lang.Class.forName("org.apache.spark.SparkContext$")
+            active = contexts.getField("MODULE$").get(None).getActive()
             if active.isDefined():
                 active.get().stop()
             pipe.send("cleared")
