@@ -67,15 +67,16 @@ class Chain:
         """Start a run and return at once. It resumes what the runs before it have left."""
         if self._jvm is not None:
             self._jvm.clear()
-        file = self.world.write(self.state, self.versions())
-        self._run = self.other("run", str(file), "--module", str(RECEIPTS))
+        self._file = self.world.write(self.state, self.versions())
+        self._run = self.other()
         return self._run
 
     def other(self, *words: str) -> Run:
-        """Start a process with the same surroundings as a run of this chain."""
+        """Start a process that runs the same file on the same state directory."""
         return Run(
-            words, self.state, self.folder / "printed", jvm=self._jvm,
-            armed=self.folder / "armed", small_memory=self._small_memory,
+            ("run", str(self._file), "--module", str(RECEIPTS), *words), self.state,
+            self.folder / "printed", jvm=self._jvm, armed=self.folder / "armed",
+            small_memory=self._small_memory,
         )  # fmt: skip
 
     def resume(self) -> None:
@@ -97,17 +98,24 @@ class Chain:
             raise Wrong(f"the run ended with {self.run.process.exitcode}: {self._last_line()}")
         return True
 
-    def falls_over(self, files: int = 2, waves: int = 4) -> None:
+    def falls_over(self, files: int = 2, waves: int = 6) -> None:
         """Offer files until the run dies at the point for which it is armed."""
         for _ in range(waves):
             self.offer(files)
-            if self.falls(4.0):
+            if self.falls(5.0):
                 return
         raise Wrong("the run never reached its point")
 
     def close(self) -> None:
         if self._run is not None:
             self._run.kill()
+
+    def is_locked(self) -> bool:
+        """Return True if the run has locked the state directory: from then on it hears signals."""
+        try:
+            return f'"pid": {self.run.pid},' in (self.state / "lock").read_text()
+        except FileNotFoundError:
+            return False
 
     def status(self) -> dict[str, Any]:
         return self.run.client.status()
@@ -206,13 +214,13 @@ class Chain:
         return (self.run.printed.strip().splitlines() or ["it printed nothing"])[-1]
 
 
-def refused(act: Callable[[], object]) -> bool:
-    """Do what a user may do; return True if Headgate refuses it, or is gone meanwhile."""
+def refused(act: Callable[[], object]) -> str:
+    """Do what a user may do; return why Headgate refuses it, or that it is gone meanwhile."""
     try:
         act()
-    except HeadgateError:
-        return True
-    return False
+    except HeadgateError as error:
+        return str(error)
+    return ""
 
 
 def _check_pages(db: sqlite3.Connection) -> None:
