@@ -4,6 +4,7 @@ What is done is noted in the folder of --state; the same command goes on after i
 """
 
 import argparse
+import signal
 import sys
 import time
 from pathlib import Path
@@ -21,6 +22,7 @@ def main() -> int:
     parser.add_argument("--group", action="append", help="only faults of this group")
     parser.add_argument("--results", type=Path, help="JSON file that the table is written to")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))  # runs end with this process
     began_s, seed = time.monotonic(), options.seed
     folder = options.state.absolute() / str(seed)
     book, groups = ledger.Ledger(folder, seed), groups_of(seed, options.share)

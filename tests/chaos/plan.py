@@ -107,9 +107,12 @@ def groups_of(seed: int, share: float = 1.0) -> list[tuple[str, list[Planned]]]:
     groups = []
     for name, planned in by_group.items():
         rng.shuffle(planned)
-        groups += [(name, planned[begin : begin + LONGEST])
-                   for begin in range(0, len(planned), LONGEST)]  # fmt: skip
-    return groups
+        groups += [
+            (begin, name, planned[begin : begin + LONGEST])
+            for begin in range(0, len(planned), LONGEST)
+        ]
+    # First one of each kind of surroundings: a run that is cut short has seen all of them.
+    return [(name, planned) for begin, name, planned in sorted(groups, key=lambda group: group[0])]
 
 
 def outcomes(folder: Path, seed: int, group: str, planned: Sequence[Planned]) -> Iterator[Outcome]:
