@@ -28,7 +28,7 @@ from headgate.errors import HeadgateError
 from headgate.runtime.run import run as running
 from headgate.server import Client
 from headgate.spark.jvm.session import local_session
-from headgate.spark.sinks import compaction
+from headgate.spark.sinks.files import compaction
 
 TESTS = Path(__file__).parents[1]
 FOLDERS = (TESTS.parent, TESTS, TESTS / "journeys")
