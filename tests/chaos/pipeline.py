@@ -209,9 +209,9 @@ def take_away(folder: Path, state: Path, names: Iterable[str]) -> int:
     """Move all visible results of queries away, as a consumer does; return how many files."""
     count = 0
     for name in names:
-        taken = folder / "taken" / name
-        taken.mkdir(parents=True, exist_ok=True)
+        place = folder / "taken" / name
+        place.mkdir(parents=True, exist_ok=True)
         for file in sorted((state / "results" / name).glob("[0-9]*.parquet")):
-            file.rename(taken / f"{len(list(taken.iterdir())):04d}-{file.name}")
+            file.rename(place / f"{len(list(place.iterdir())):04d}-{file.name}")
             count += 1
     return count
