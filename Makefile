@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 
-.PHONY: help demo nexmark test test-long test-oldest style check bench-spark bench-simulation bench-language docs clean
+.PHONY: help demo nexmark test test-long chaos test-oldest style check bench-spark bench-simulation bench-language docs clean
 
 help:  ## say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -28,6 +28,10 @@ SEED ?= 1
 test-long: .venv/ready  ## the long forms of the differential, property and kill tests (SEED=7: other queries)
 	@HEADGATE_SEED=$(SEED) .venv/bin/python -m pytest -q -m "long" --hypothesis-profile=long
 	@.venv/bin/python -m pytest -q tests/simulation tests/policies --hypothesis-profile=long
+
+chaos: .venv/ready  ## faults of every kind against real runs, at most 75 minutes (SEED=7: other ones; goes on where it was)
+	@PYTHONPATH=.:tests:tests/journeys .venv/bin/python -m chaos --seed $(SEED) --results bench/results/chaos.json; \
+	  failed=$$?; .venv/bin/python bench/tables.py; exit $$failed
 
 test-oldest: .venv/ready  ## the oldest allowed dependencies, installed into .venv-oldest, and a smoke test of them
 	@rm -rf .venv-oldest && .venv/bin/python -m venv .venv-oldest

@@ -1,4 +1,4 @@
-"""Write the figures of README.md and docs/benchmarks.md from the last results in bench/results.
+"""Write the figures of README.md and of pages in docs from the last results in bench/results.
 
 A generated part stands between the comments `<!-- generated: NAME -->` and `<!-- end -->`.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results"
-PAGES = ("README.md", "docs/benchmarks.md")
+PAGES = ("README.md", "docs/benchmarks.md", "docs/reliability.md")
 SIDES = ("native-fifo", "native-fair", "headgate")
 CLASSES = {"H": "highly critical", "C": "critical", "N": "neutral", "all": "all 50 queries"}
 PART = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -84,11 +84,33 @@ def bars() -> str:
     return "\n".join(lines)
 
 
+def chaos() -> str:
+    """Return how many faults of each kind `make chaos` has made, and what came of them."""
+    answer = _results("chaos")
+    heads = ("faults", "lost", "twice", "refused", "wrong", "seconds")
+    lines = [
+        "| fault | faults | rows lost | rows twice | refused | anything else wrong | seconds |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    total = {head: sum(row[head] for row in answer["rows"]) for head in heads}
+    for row in [*answer["rows"], {"kind": "**all**", **total}]:
+        cells = " | ".join(f"{round(row[head]):,}" for head in heads)
+        lines.append(f"| {row['kind']} | {cells} |")
+    lines.append(
+        f"\n{total['faults']} of {answer['planned']} faults of seed {answer['seed']}, from"
+        f" {answer['from'][:16].replace('T', ' ')} to {answer['to'][:16].replace('T', ' ')} UTC,"
+        f" commit {' and '.join(answer['commits'])}, {answer['cores']} cores, PySpark"
+        f" {answer['pyspark']}."
+    )
+    return "\n".join(lines)
+
+
 PARTS = {
     "headline": headline,
     "mean-responses": mean_responses,
     "responses": responses,
     "bars": bars,
+    "chaos": chaos,
 }
 
 

@@ -81,7 +81,7 @@ def test_every_policy_is_in_the_table_by_rows_of_the_papers(fresh: dict[str, Any
     assert {row for row, _ in rows} == {f"P{number}" for number in range(1, 24)}
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/benchmarks.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/benchmarks.md", "docs/reliability.md"])
 def test_figures_are_those_of_the_last_results(page: str) -> None:
     text = (ROOT / page).read_text()
     assert "<!-- generated: " in text

@@ -2,7 +2,8 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,13 @@ QUERIES = {
 
 def write_pipeline(folder: Path, ingest: str) -> Path:
     """Write the pipeline file; its retention drops trains as soon as no query needs them."""
+    file = folder / "pipeline.yaml"
+    file.write_text(yaml.safe_dump(pipeline_of(folder, ingest, QUERIES)))
+    return file
+
+
+def pipeline_of(folder: Path, ingest: str, names: Iterable[str]) -> dict[str, Any]:
+    """Return the contents of a pipeline file with some of the queries."""
     streams = {
         name: {
             "format": "parquet", "schema": SCHEMA, "trigger_s": 0.01, "ingest": ingest,
@@ -155,7 +163,8 @@ def write_pipeline(folder: Path, ingest: str) -> Path:
         }
         for name in STREAMS
     }  # fmt: skip
-    pipeline = {
+    queries = {name: QUERIES[name] for name in names}
+    return {
         "state": str(folder / "state"),
         "rehearsal_s": 0,
         "retention_s": 0,
@@ -169,21 +178,23 @@ def write_pipeline(folder: Path, ingest: str) -> Path:
                 "class": query.query_class, "sql": query.sql, "cut": query.cut,
                 "sink": {"format": query.sink, **query.rhythm},
             }
-            for name, query in QUERIES.items()
+            for name, query in queries.items()
         },
     }  # fmt: skip
-    file = folder / "pipeline.yaml"
-    file.write_text(yaml.safe_dump(pipeline))
-    return file
 
 
 def offer(folder: Path, first_file: int, files: int) -> dict[str, int]:
     """Write more files for the streams; return how many tuples each query has been offered."""
     for seed, name in enumerate(STREAMS):
-        write_readings(folder / name, files, ROWS, seed, first_file, LATE_S[name])
+        new, source = folder / "new" / name, folder / name
+        new.mkdir(parents=True, exist_ok=True)
+        source.mkdir(exist_ok=True)
+        write_readings(new, files, ROWS, seed, first_file, LATE_S[name])
         for number in range(first_file, first_file + files):
+            file = new / f"{number:04d}.parquet"
             # Structured Streaming reads the oldest file first, and its ages are in milliseconds.
-            os.utime(folder / name / f"{number:04d}.parquet", (number, number))
+            os.utime(file, (number, number))
+            file.rename(source / file.name)
     tuples = (first_file + files) * ROWS
     sensors = f"read_parquet('{folder}/sensors/*.parquet')"
     ((warm,),) = duckdb.sql(f"SELECT count(*) FROM {sensors} WHERE {WARM}").fetchall()
@@ -194,27 +205,46 @@ def offer(folder: Path, first_file: int, files: int) -> dict[str, int]:
     return {**tuples_by_query, **dict.fromkeys(VIEWS, tuples)}
 
 
+@contextmanager
+def sources_in(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a database with two tables of each stream: all of its tuples, and those in time."""
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'")
+        for name in STREAMS:
+            _read(db, folder, name)
+        yield db
+
+
+def answer(db: duckdb.DuckDBPyConnection, name: str) -> Rows:
+    """Return DuckDB's answer of a query over the source's files."""
+    query = QUERIES[name]
+    upto = min(_watermark(db, stream) for stream in query.streams)
+    return rows_of(db, query.oracle.replace("@upto", str(upto)))
+
+
+def late_tuples(db: duckdb.DuckDBPyConnection, folder: Path) -> tuple[Rows, Rows]:
+    """Return the numbers of the late alarms: those that were put aside, and DuckDB's answer."""
+    aside = f"SELECT _number FROM read_parquet('{folder}/late/*.parquet')"
+    late = "SELECT n FROM all_alarms WHERE n NOT IN (SELECT n FROM alarms)"
+    return rows_of(db, aside), rows_of(db, late)
+
+
 def check_results(folder: Path, deaths: int) -> None:
     """Check the committed, delivered and late tuples against DuckDB over the source's files.
 
     Check also that the log holds exactly the trains of the journal, and fewer than were written.
     """
-    with duckdb.connect() as db:
-        db.execute("SET TimeZone = 'UTC'")
-        for name in STREAMS:
-            _read(db, folder, name)
+    with sources_in(folder) as db:
         for name, query in QUERIES.items():
-            upto = min(_watermark(db, stream) for stream in query.streams)
-            expected = rows_of(db, query.oracle.replace("@upto", str(upto)))
+            expected = answer(db, name)
             if query.sink == "callback":
                 results = _delivered(folder / "state" / "delivered" / name, deaths)
             else:
                 results = committed_rows(folder / "state" / "results" / name)
             assert results == expected, (name, results - expected, expected - results)
             assert results, name
-        late = "SELECT n FROM all_alarms WHERE n NOT IN (SELECT n FROM alarms)"
-        aside = f"SELECT _number FROM read_parquet('{folder}/late/*.parquet')"
-        assert rows_of(db, aside) == rows_of(db, late)
+        aside, late = late_tuples(db, folder)
+        assert aside == late
     journal = Journal(folder / "state")
     for name in STREAMS:
         trains = {f"{train.number:012d}.parquet" for train in journal.trains(name)}

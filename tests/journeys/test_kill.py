@@ -1,10 +1,11 @@
-"""kill −9 at named points and at random instants, then restart: nothing is lost or comes twice."""
+"""kill −9 at named points and at random instants, then restart: nothing is lost or comes twice.
 
-import inspect
+`test_chaos.py` has the short form.
+"""
+
 import json
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -30,15 +31,10 @@ WINDOWS = {
     "on the way to a receiver": ["delivery begun", "result delivered"],
     "between journal and removal": ["train dropped"],
 }
-"""Every point that the engine reports while it runs, grouped by what a crash there interrupts."""
-
-OF_LETTERS = {"letters written", "letters journalled"}
-"""Points for unreadable records: `test_dead_letters.py` has runs that die there."""
+"""Points that the engine reports while it runs, grouped by what a crash there interrupts."""
 
 IN_RECOVERY = [("result visible", 2), ("result recovered", 1), ("result recovered", 1)]
 """A death that leaves a result to recover, then two deaths of runs while they recover it."""
-
-POINT = re.compile(r'reached\("([^"]+)"\)')
 
 
 def _start(file: Path, offered: dict[str, int], *more: object) -> subprocess.Popen[str]:
@@ -96,21 +92,6 @@ def _kill_at(folder: Path, ingest: str, points: list[tuple[str, int]]) -> None:
     for result, moved_file in consumed.items():
         moved_file.rename(result)
     check_results(folder, len(points))
-
-
-def test_every_point_of_the_engine_is_in_a_window() -> None:
-    sources = Path(inspect.getfile(Journal)).parents[2].rglob("*.py")
-    engine_points = {point for file in sources for point in POINT.findall(file.read_text())}
-    in_windows = {point for points in WINDOWS.values() for point in points}
-    assert engine_points == in_windows | OF_LETTERS | {point for point, _ in IN_RECOVERY}
-
-
-def test_runs_that_die_at_points_end_like_one_that_did_not(tmp_path: Path) -> None:
-    rng = random.Random(drawing_seed())
-    window = rng.choice(list(WINDOWS))
-    points = [(rng.choice(WINDOWS[window]), rng.randint(1, 3))]
-    print(points)
-    _kill_at(tmp_path, rng.choice(["auto", "spark"]), points)
 
 
 @pytest.mark.long

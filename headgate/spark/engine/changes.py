@@ -153,6 +153,7 @@ class Changes:
                 unit: resumed(path, network, self._journal, self._store)
                 for unit, path in zip(units, paths, strict=True)
             }
+            self._parts.reached("query journalled")
             self._store.sweep()
             self._sinks[paths[-1].query.name].resume()
             self._parts.publisher.adopt(paths[-1].query.name)

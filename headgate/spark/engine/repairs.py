@@ -40,6 +40,7 @@ class Repairs:
                 fix="alter the query once they have arrived",
             )  # fmt: skip
         sink.close()
+        self._parts.reached("version closed")
         self._executor.forget(path.query.name)
         segments = self._members.segments_of(unit)
         others = self._members.network.only(self._members.network.places.keys() - set(segments))
@@ -48,6 +49,7 @@ class Repairs:
         self._changes.add_query(
             network, [new], budget_s, {}, lambda path: self._make_way(unit, path)
         )
+        self._parts.reached("version begun")
 
     def restart_query(self, unit: int) -> None:
         """Start a query that is quiet again, where it stands, with a new sink and new plans."""
@@ -59,6 +61,7 @@ class Repairs:
         self._sinks.unusable.pop(name, None)
         if (old_sink := self._sinks.pop(name, None)) is not None:
             old_sink.close()
+        self._parts.reached("sink replaced")
         self._sinks[name] = sink
         self._executor.forget(name)
         self._executor.arrangement.readmit(name)
@@ -77,6 +80,7 @@ class Repairs:
                         " has dropped", name,
                     )  # fmt: skip
             Cursors(self._journal).pause(name, False)
+            self._parts.reached("query resumed")
             sink.resume()
             self._parts.publisher.adopt(name)
             self._changes.unplanned.difference_update(segments)
