@@ -11,7 +11,17 @@ from typing import Annotated
 import typer
 
 from headgate.access import sentence_of
-from headgate.cli import adjust, catalog, operate, options, repair, replayed, tables, virtual
+from headgate.cli import (
+    adjust,
+    catalog,
+    operate,
+    options,
+    repair,
+    replayed,
+    reproduced,
+    tables,
+    virtual,
+)
 from headgate.cli.watch import run_each, run_one
 from headgate.config import read_pipeline
 from headgate.errors import HeadgateError, SparkGone
@@ -103,6 +113,7 @@ def check(
 app.command(context_settings=options.ANY_OPTION)(virtual.simulate)
 app.command(context_settings=options.ANY_OPTION)(virtual.compare)
 app.command()(replayed.replay)
+app.command("reproduce")(reproduced.reproduce_figures)
 for command in (
     operate.add, operate.drop, operate.status, operate.health, operate.explain,
     operate.sql, operate.stop, repair.restart, repair.pause, repair.resume, repair.alter,

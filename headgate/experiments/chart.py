@@ -129,12 +129,13 @@ class _Chart:
         for value in _log_ticks(self.low, self.high) if self.log else _ticks(self.low, self.high):
             y = self._y(value)
             parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
-            parts.append(f'<text x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{_text(value)}</text>')
+            parts.append(
+                f'<text x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{_text(value)}</text>'
+            )
         middle = (TOP + HEIGHT - BOTTOM) / 2
+        place = f'transform="translate(14 {middle}) rotate(-90)"'
         label = _label(self.panel["y"])
-        parts.append(
-            f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">{label}</text>'
-        )
+        parts.append(f'<text {place} text-anchor="middle">{label}</text>')
         return parts
 
     def _x_axis(self) -> list[str]:
@@ -237,15 +238,13 @@ class _Chart:
                     totals[place] = base + value
         return parts
 
-    def _bar(
-        self, x: float, width: float, base: float, end: float, number: int, label: str
-    ) -> str:
+    def _bar(self, x: float, width: float, base: float, end: float, number: int, label: str) -> str:
         top, bottom = self._y(end), self._y(base)
+        value = end - base if self.kind == "stacked" else end
         return (
             f'<rect x="{x:.1f}" y="{top:.1f}" width="{width - 1:.1f}"'
             f' height="{max(0.0, bottom - top):.1f}" fill="var(--c{number % 10})">'
-            f"<title>{escape(label)}: {_text(end - base if self.kind == 'stacked' else end)}</title>"
-            "</rect>"
+            f"<title>{escape(label)}: {_text(value)}</title></rect>"
         )
 
     def _legend_places(self) -> list[tuple[float, int]]:

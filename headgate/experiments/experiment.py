@@ -1,7 +1,8 @@
 """An experiment: a paper's figure as data. Its panels say what is run, measured and drawn."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from headgate.experiments.run import Run
@@ -100,6 +101,8 @@ class Panel:
     def run(self, curve: Curve, x: Value, seed: int, *, quick: bool) -> Run:
         """Return the run that has the value of a curve at x."""
         options = {**self.options, **(self.quick if quick else NOTHING), **curve.options}
+        if self.traces:
+            options["traces"] = list(self.traces)
         settings = {**self.settings, **curve.settings}
         if curve.fixed:
             pass
@@ -156,6 +159,25 @@ class Point:
     measure: str
     over: Run | None = None
     over_measure: str = ""
+
+
+def with_traces(experiment: Experiment, folder: Path | None) -> Experiment:
+    """Return an experiment without the panels whose traces are not in a folder of traces.
+
+    Statements about these panels are left out, too. Panels with traces stand after all others, so
+    that the numbers of those stay.
+    """
+    panels = []
+    for panel in experiment.panels:
+        files = [folder / trace for trace in panel.traces] if folder is not None else []
+        if len(files) == len(panel.traces) and all(file.is_file() for file in files):
+            panels.append(replace(panel, traces=tuple(map(str, files))))
+    statements = tuple(
+        statement
+        for statement in experiment.statements
+        if all(claim.panel < len(panels) for claim in statement.claims)
+    )
+    return replace(experiment, panels=tuple(panels), statements=statements)
 
 
 def points_of(experiment: Experiment, *, seeds: int, quick: bool) -> Iterator[Point]:

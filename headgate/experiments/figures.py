@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from headgate.experiments.experiment import Experiment, Panel
@@ -19,6 +20,7 @@ OWN_MEASURES = {
     "decisions": ("decisions", ""),
     "bytes_seconds": ("queue size, sum over time", "bytes · s"),
     "overhead": ("overhead", "s"),
+    "delay": ("response less ideal time, mean", "s"),
     "charge": ("policy in charge", "position in the library"),
     "pending_now": ("queue size", "tuples"),
     "pending": ("queue size, mean of an interval", "tuples"),
@@ -63,6 +65,8 @@ def _settings(experiment: Experiment, quick: bool) -> dict[str, Any]:
         place = panel.x.places(quick)[0]
         run: Run = panel.run(panel.curves[0], place, 0, quick=quick)
         fixed = {key: value for key, value in run.options.items() if key != panel.x.sets}
+        if panel.traces:
+            fixed["traces"] = [Path(trace).name for trace in panel.traces]
         panels.append({
             "title": panel.title,
             "testbed": panel.testbed,
@@ -104,9 +108,7 @@ def _panel(panel: Panel, summaries: Sequence[Summary], quick: bool) -> dict[str,
     }
 
 
-def _curve(
-    panel: Panel, position: int, entries: Sequence[Mapping[str, Summary]]
-) -> dict[str, Any]:
+def _curve(panel: Panel, position: int, entries: Sequence[Mapping[str, Summary]]) -> dict[str, Any]:
     curve = panel.curves[position]
     values = [entry.get("y") for entry in entries]
     data: dict[str, Any] = {
@@ -178,4 +180,3 @@ def _values(
         value = summary.mean if seed is None else summary.by_seed.get(seed, float("nan"))
         lines[summary.panel, label, summary.axis][place] = value
     return Values(lines, x_values)
-

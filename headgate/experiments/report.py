@@ -68,9 +68,7 @@ def write_report(figures: Sequence[Mapping[str, Any]], folder: str | Path) -> Pa
 
 def counts(figures: Sequence[Mapping[str, Any]]) -> Counter[str]:
     """Return how many statements hold, hold partly and do not hold."""
-    return Counter(
-        statement["holds"] for figure in figures for statement in figure["statements"]
-    )
+    return Counter(statement["holds"] for figure in figures for statement in figure["statements"])
 
 
 def verdict_of(figure: Mapping[str, Any]) -> str:
@@ -84,9 +82,7 @@ def csv_of(figure: Mapping[str, Any]) -> str:
     text = io.StringIO()
     text.write(f"# {figure['command']}\n")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ["panel", "kind", "curve", "policy", "part", "x", "value", "low", "high"]
-    )
+    writer.writerow(["panel", "kind", "curve", "policy", "part", "x", "value", "low", "high"])
     for number, panel in enumerate(figure["panels"], start=1):
         for curve in panel["curves"]:
             x_values = curve.get("x", panel["x"]["values"])
@@ -133,8 +129,8 @@ def _caption(figure: Mapping[str, Any], number: int) -> str:
 def _count_sentence(figures: Sequence[Mapping[str, Any]]) -> str:
     numbers = counts(figures)
     return (
-        f"{len(figures)} figures, {sum(numbers.values())} statements: {numbers['yes']} hold in every"
-        f" seed, {numbers['partly']} only in the mean, {numbers['no']} do not hold."
+        f"{len(figures)} figures, {sum(numbers.values())} statements: {numbers['yes']} hold in"
+        f" every seed, {numbers['partly']} only in the mean, {numbers['no']} do not hold."
     )
 
 
@@ -198,6 +194,6 @@ def _section(figure: Mapping[str, Any]) -> Iterator[str]:
         yield f'<td class="soft">{escape(row["measured"])}</td></tr>'
     yield "</table><details><summary>Setting</summary><pre>"
     yield escape(json.dumps(settings["panels"], ensure_ascii=False, indent=1))
-    seeds = len(figure["seeds"])
-    yield f'</pre></details><p class="soft"><code>{escape(figure["command"])}</code> · {seeds} seeds'
+    command, seeds = escape(figure["command"]), len(figure["seeds"])
+    yield f'</pre></details><p class="soft"><code>{command}</code> · {seeds} seeds'
     yield f' · <a href="data/{figure["id"]}.csv">data as CSV</a></p></section>'

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate.errors import ConfigRefused, UnknownName
-from headgate.experiments.experiment import Experiment, points_of
+from headgate.experiments.experiment import Experiment, points_of, with_traces
 from headgate.experiments.figures import figure_of
 from headgate.experiments.papers import EXPERIMENTS
 from headgate.experiments.report import TITLES, write_report
@@ -60,6 +60,7 @@ def reproduce(
     master: str = "local[*]",
     report: str | Path = "report",
     cache: str | Path = "state/reproduce",
+    traces: str | Path | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Reproduction:
     """Run the experiments as a Spark job and write their report.
@@ -69,8 +70,11 @@ def reproduce(
         seeds: number of seeds; by default that of each experiment.
         report: the folder of the report.
         cache: the folder of the results, which later calls use again.
+        traces: a folder of recorded arrivals; figures that use some get panels of their own.
         progress: called with the number of runs that are done, and of all.
     """
+    folder = None if traces is None else Path(traces)
+    experiments = [with_traces(experiment, folder) for experiment in experiments]
     place = Path(cache)
     place.mkdir(parents=True, exist_ok=True)
     numbers = {

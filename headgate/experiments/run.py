@@ -120,6 +120,9 @@ def _of_report(report: Report) -> Iterator[Row]:
     yield "decisions", None, float(report.decisions)
     yield "bytes_seconds", None, report.bytes_mean * report.seconds
     yield "overhead", None, report.overhead_s + report.storage_s + report.scheduler_s
+    response_s, slowdown = report.total.response_s.mean, report.total.slowdown.mean
+    if len(report.queries) == 1:  # its ideal time is the mean response over the mean slowdown
+        yield "delay", None, response_s - response_s / slowdown
     if 1 < len(report.classes) <= MOST_CLASSES:
         for line in report.classes:
             for name, measure in MEASURES.items():

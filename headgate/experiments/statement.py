@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf, isnan, nan
 from typing import Literal, Protocol
 
@@ -35,6 +36,11 @@ class Values:
 
 class Claim(Protocol):
     """What a statement claims of values."""
+
+    @property
+    def panel(self) -> int:
+        """The panel that it is about, from 0."""
+        ...
 
     def holds(self, values: Values) -> bool:
         """Return True if the values meet the claim; False if a value is missing."""
@@ -197,7 +203,7 @@ class Ordered:
         return bool(rows) and all(
             one <= other + self.tolerance * abs(other)
             for row in rows
-            for one, other in zip(row, row[1:], strict=False)
+            for one, other in pairwise(row)
         )
 
     def _row(self, values: Values, place: int) -> list[float]:
@@ -255,7 +261,7 @@ class Trend:
             return False
         factor = line[-1] / line[0] if line[0] else inf
         grows = self.by <= factor <= self.most
-        steps = zip(line, line[1:], strict=False)
+        steps = pairwise(line)
         return grows and (
             not self.steadily or all(b >= a - self.tolerance * abs(a) for a, b in steps)
         )
@@ -294,9 +300,8 @@ class MeanOverTime:
         means = self._means(values)
         row = [means.get(label, nan) for label in self.labels]
         if len(row) == 1:
-            row = [row[0], min(value for label, value in means.items() if label not in self.labels)]
-        pairs = zip(row, row[1:], strict=False)
-        return all(one <= other + self.tolerance * abs(other) for one, other in pairs)
+            row.append(min(value for label, value in means.items() if label not in self.labels))
+        return all(one <= other + self.tolerance * abs(other) for one, other in pairwise(row))
 
     def measured(self, values: Values) -> str:
         means = sorted(self._means(values).items(), key=lambda pair: pair[1])

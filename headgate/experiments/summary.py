@@ -24,7 +24,8 @@ LEFT JOIN results o ON o.key = p.over_key AND o.measure = p.over_measure AND o.a
 SUMMARY = f"""
 WITH measured AS ({VALUES}), grouped AS (
   SELECT figure, panel, curve, place, axis, at_s,
-         array_sort(collect_list(struct(seed, value))) AS seeds, min(value) AS low, max(value) AS high
+         array_sort(collect_list(struct(seed, value))) AS seeds,
+         min(value) AS low, max(value) AS high
   FROM measured WHERE value IS NOT NULL GROUP BY figure, panel, curve, place, axis, at_s
 )
 SELECT *, aggregate(seeds, 0D, (sum, entry) -> sum + entry.value) / size(seeds) AS mean
@@ -51,9 +52,7 @@ class Summary:
     by_seed: dict[int, float]
 
 
-def summaries(
-    session: SparkSession, results: DataFrame, points: Sequence[Point]
-) -> list[Summary]:
+def summaries(session: SparkSession, results: DataFrame, points: Sequence[Point]) -> list[Summary]:
     """Return the value of every point that was measured, over its seeds."""
     rows = [
         (point.figure, point.panel, point.curve, point.place, point.axis, point.seed,

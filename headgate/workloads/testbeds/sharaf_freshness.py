@@ -18,6 +18,7 @@ from headgate.workloads.seeded import generator
 from headgate.workloads.testbeds.groups import burst_together
 from headgate.workloads.testbeds.sharaf import ONE_CLASS, Traits
 from headgate.workloads.testbeds.testbed import Testbed
+
 Spacing = Literal["poisson", "on/off"]
 
 
