@@ -2,7 +2,7 @@
 
 import json
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -10,7 +10,6 @@ from rich.table import Table
 
 from headgate.cli.progress import overall_bar
 from headgate.experiments.report import VERDICTS, counts
-from headgate.experiments.reproduce import Reproduction, chosen, reproduce
 
 IDS = Annotated[
     list[str] | None,
@@ -55,6 +54,8 @@ def reproduce_figures(
 
     Example: headgate reproduce sharaf-07 --quick
     """
+    from headgate.experiments.reproduce import chosen, reproduce  # noqa: PLC0415  # imports Spark
+
     experiments = chosen(ids or (), paper=paper, all_figures=all_figures or listing)
     if listing:
         for experiment in experiments:
@@ -69,16 +70,16 @@ def reproduce_figures(
     if as_json:
         print(json.dumps({"figures": reproduction.figures}))
     else:
-        _show(reproduction)
+        _show(reproduction.figures)
     print(f"report: {reproduction.page}", file=sys.stderr)
 
 
-def _show(reproduction: Reproduction) -> None:
+def _show(figures: list[dict[str, Any]]) -> None:
     table = Table("figure", "the paper's statement", "here", "measured")
-    for figure in reproduction.figures:
+    for figure in figures:
         for statement in figure["statements"]:
             verdict = VERDICTS[statement["holds"]]
             table.add_row(figure["id"], statement["text"], verdict, statement["measured"])
     Console().print(table)
-    numbers = counts(reproduction.figures)
+    numbers = counts(figures)
     print(", ".join(f"{numbers[verdict]} {text}" for verdict, text in VERDICTS.items()))
