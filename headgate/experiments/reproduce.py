@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from headgate.errors import ConfigRefused, UnknownName
 from headgate.experiments.experiment import Experiment, points_of, with_traces
 from headgate.experiments.figures import figure_of
@@ -61,6 +63,7 @@ def reproduce(
     report: str | Path = "report",
     cache: str | Path = "state/reproduce",
     traces: str | Path | None = None,
+    session: SparkSession | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Reproduction:
     """Run the experiments as a Spark job and write their report.
@@ -71,6 +74,7 @@ def reproduce(
         report: the folder of the report.
         cache: the folder of the results, which later calls use again.
         traces: a folder of recorded arrivals; figures that use some get panels of their own.
+        session: a session of the caller, instead of one at `master`; it is not stopped.
         progress: called with the number of runs that are done, and of all.
     """
     folder = None if traces is None else Path(traces)
@@ -91,12 +95,13 @@ def reproduce(
         for run in (point.run, point.over):
             if run is not None:
                 runs.setdefault(run.key, run)
-    session = local_session(place, master, {})
+    spark = session or local_session(place, master, {})
     try:
-        results = sweep(session, list(runs.values()), str(place / "results"), progress)
-        values = summaries(session, results, points)
+        results = sweep(spark, list(runs.values()), str(place / "results"), progress)
+        values = summaries(spark, results, points)
     finally:
-        stop_session(session)
+        if session is None:
+            stop_session(spark)
     figures = [
         figure_of(
             experiment,
