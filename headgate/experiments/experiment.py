@@ -169,7 +169,7 @@ def with_traces(experiment: Experiment, folder: Path | None) -> Experiment:
     """
     panels = []
     for panel in experiment.panels:
-        files = [folder / trace for trace in panel.traces] if folder is not None else []
+        files = [(folder / trace).resolve() for trace in panel.traces] if folder is not None else []
         if len(files) == len(panel.traces) and all(file.is_file() for file in files):
             panels.append(replace(panel, traces=tuple(map(str, files))))
     statements = tuple(

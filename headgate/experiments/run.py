@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from math import isfinite, nan
 from pathlib import Path
@@ -59,10 +59,9 @@ class Run:
     @property
     def key(self) -> str:
         """The name of the result: a hash of the run, of its traces and of the sources."""
-        digest = hashlib.sha256(f"{sources()}\n{self.text}\n".encode())
-        for trace in self.options.get("traces", ()):
-            digest.update(_hash_of(Path(str(trace).rpartition("=")[2])).encode())
-        return digest.hexdigest()[:32]
+        traces = [_hash_of(Path(trace)) for trace in self.options.get("traces", ())]
+        run = replace(self, options={**self.options, "traces": traces}) if traces else self
+        return hashlib.sha256(f"{sources()}\n{run.text}".encode()).hexdigest()[:32]
 
     @classmethod
     def of(cls, text: str) -> "Run":
