@@ -9,7 +9,8 @@ WIDTH, HEIGHT = 640, 330
 LEFT, RIGHT, TOP, BOTTOM = 74, 16, 14, 52
 LEGEND_ROW, LETTER = 19, 6.7
 FAR_APART = 40.0
-"""The y axis is logarithmic if the values span more than this factor."""
+X_FAR_APART = 18.0
+"""An axis is logarithmic if its values span more than this factor."""
 
 LIGHT = (
     "#1f6fb4", "#c8362e", "#2b8a3e", "#7d4fb3", "#c76a00", "#0b8793", "#83524a", "#b8408f",
@@ -69,7 +70,9 @@ class _Chart:
         if self.log:
             self.low, self.high = _decades(min(positive), max(positive))
         else:
-            self.low, self.high = min(0.0, low), high if high > low or high > 0 else low + 1.0
+            near = low > 0.6 * high and not self.bars  # far from 0, such as scores around 1
+            self.low = low - 0.1 * (high - low) if near and high > low else min(0.0, low)
+            self.high = high if high > self.low else self.low + 1.0
             self.high += 0.04 * (self.high - self.low)
         x_values = self._x_numbers()
         self.x_low, self.x_high = min(x_values, default=0.0), max(x_values, default=1.0)
@@ -108,7 +111,7 @@ class _Chart:
     def _x_is_far_apart(self, values: Sequence[float]) -> bool:
         if self.bars or not values or self.kind == "time" or min(values) <= 0:
             return False
-        return max(values) / min(values) > (FAR_APART if self.kind != "scatter" else 15.0)
+        return max(values) / min(values) > X_FAR_APART
 
     def _x(self, value: float) -> float:
         low, high = self.x_low, self.x_high

@@ -21,8 +21,8 @@ NOTE = (
 )
 TRACE = ("bc-paug89-prefix100k.parquet",)
 ARRIVALS = (
-    "The sign is that of the paper, the size is not: it depends on how bursty the arrivals are, and"
-    " those of LBL-PKT-4 cannot be had."
+    "How much one policy gains over another depends on how bursty the arrivals are, and those of"
+    " LBL-PKT-4 cannot be had."
 )
 
 
