@@ -122,12 +122,12 @@ class Ratio:
 
 
 def lower(
-    of: str, to: str, by: float, *, at: Value | None = None, within: float = 0.1, panel: int = 0,
-    axis: str = "y",
+    label: str, other: str, by: float, *, x: Value | None = None, within: float = 0.1,
+    panel: int = 0, axis: str = "y",
 ) -> Ratio:  # fmt: skip
     """Return the claim that a curve is lower than another by a share, within a tolerance."""
     least, most = 1 - by - within, min(1 - by + within, 1.0)
-    return Ratio(of=of, to=to, least=least, most=most, at=at, panel=panel, axis=axis)
+    return Ratio(of=label, to=other, least=least, most=most, at=x, panel=panel, axis=axis)
 
 
 @dataclass(frozen=True, kw_only=True)

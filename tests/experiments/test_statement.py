@@ -33,8 +33,8 @@ def test_a_statement_holds_partly_if_only_the_mean_meets_it() -> None:
 @pytest.mark.parametrize(
     ("claim", "holds"),
     [
-        (lower("a", "b", 0.75, at=0.9), True),
-        (lower("a", "b", 0.75, at=0.5), False),
+        (lower("a", "b", 0.75, x=0.9), True),
+        (lower("a", "b", 0.75, x=0.5), False),
         (Ratio(of="a", to="b", most=1.0), True),
         (Ratio(of="a", to="a", least=4.0, most=4.0, at=0.9, other_at=0.5), True),
         (Ratio(of="a", to="b", most=1.0, at=0.7), False),

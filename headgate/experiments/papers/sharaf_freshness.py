@@ -112,7 +112,7 @@ FRESHNESS = (
         ),
         _statement(
             "FAS is 30 % below HR at 0.1 and 40 % below it at 0.95.",
-            lower("FAS", "HR", 0.3, at=0.1), lower("FAS", "HR", 0.4, at=0.95),
+            lower("FAS", "HR", 0.3, x=0.1), lower("FAS", "HR", 0.4, x=0.95),
             why="Measured without charges. At low load hardly any query has more than one tuple "
             "waiting, and then FAS and HR decide alike.",
         ),
@@ -196,7 +196,7 @@ FRESHNESS = (
         _statement("Staleness rises with skew.", *(Trend(of=c.label) for c in MAIN)),
         _statement(
             "FAS is 39 % below HR without skew and 55 % below it with the most.",
-            lower("FAS", "HR", 0.39, at=0.0), lower("FAS", "HR", 0.55, at=4.0),
+            lower("FAS", "HR", 0.39, x=0.0), lower("FAS", "HR", 0.55, x=4.0),
             why="Measured without charges.",
         ),
         note=f"{NOTE} Utilization 0.95; all operators have the same cost.",

@@ -55,7 +55,7 @@ def _sharing(
             _statement("PDT is best.", Best(label="PDT"), why=SETS),
             _statement(
                 f"PDT is {below_max:.0%} below Max and {below_sum:.0%} below Sum.",
-                lower("PDT", "Max", below_max, at=0.95), lower("PDT", "Sum", below_sum, at=0.95),
+                lower("PDT", "Max", below_max, x=0.95), lower("PDT", "Sum", below_sum, x=0.95),
                 why=SETS,
             ),
         ),

@@ -64,13 +64,13 @@ BY_LOAD = (
         statement("HR is next.", Best(label="HR", among=("RR", "SRPT"))),
         statement(
             "At 0.7, HNR is 74 % below RR, 51 % below SRPT and 18 % below HR.",
-            lower("HNR", "RR", 0.74, at=0.7), lower("HNR", "SRPT", 0.51, at=0.7),
-            lower("HNR", "HR", 0.18, at=0.7),
+            lower("HNR", "RR", 0.74, x=0.7), lower("HNR", "SRPT", 0.51, x=0.7),
+            lower("HNR", "HR", 0.18, x=0.7),
         ),
         statement(
             "At 0.97, HNR is 75 % below RR, 53 % below SRPT and 20 % below HR.",
-            lower("HNR", "RR", 0.75, at=0.97), lower("HNR", "SRPT", 0.53, at=0.97),
-            lower("HNR", "HR", 0.20, at=0.97),
+            lower("HNR", "RR", 0.75, x=0.97), lower("HNR", "SRPT", 0.53, x=0.97),
+            lower("HNR", "HR", 0.20, x=0.97),
         ),
         more=(REALISED,),
     ),
@@ -90,19 +90,19 @@ BY_LOAD = (
     _by_load(
         9, "Maximum response time", "max_response", ("FCFS", "LSF", "HR", "HNR", "BSD"),
         statement("FCFS has the lowest maximum response time.", Best(label="FCFS")),
-        statement("At 0.97 it is 75 % below HR.", lower("FCFS", "HR", 0.75, at=0.97)),
+        statement("At 0.97 it is 75 % below HR.", lower("FCFS", "HR", 0.75, x=0.97)),
     ),
     _by_load(
         10, "Maximum slowdown", "max_slowdown", ("FCFS", "LSF", "HR", "HNR", "BSD"),
         statement("LSF has the lowest maximum slowdown.", Best(label="LSF")),
-        statement("LSF is 80 % below HNR.", lower("LSF", "HNR", 0.80, at=0.97)),
+        statement("LSF is 80 % below HNR.", lower("LSF", "HNR", 0.80, x=0.97)),
     ),
     _by_load(
         12, "ℓ2 norm of slowdowns", "norm_slowdown", ("FCFS", "LSF", "HR", "HNR", "BSD"),
         statement("BSD has the lowest ℓ2 norm of slowdowns.", Best(label="BSD")),
         statement(
             "BSD is up to 57 % below LSF and 24 % below HNR.",
-            lower("BSD", "LSF", 0.57, at=0.97), lower("BSD", "HNR", 0.24, at=0.97),
+            lower("BSD", "LSF", 0.57, x=0.97), lower("BSD", "HNR", 0.24, x=0.97),
         ),
     ),
     _by_load(
@@ -110,13 +110,13 @@ BY_LOAD = (
         statement("BRT has the lowest ℓ2 norm of response times.", Best(label="BRT")),
         statement(
             "BRT is up to 51 % below FCFS and 23 % below HR.",
-            lower("BRT", "FCFS", 0.51, at=0.97), lower("BRT", "HR", 0.23, at=0.97),
+            lower("BRT", "FCFS", 0.51, x=0.97), lower("BRT", "HR", 0.23, x=0.97),
         ),
     ),
     _by_load(
         25, "Memory", "queue", ("HR", "HNR", "BRT", "BSD", "Chain"),
         statement("Chain needs the least memory.", Best(label="Chain")),
-        statement("HNR needs up to 22 % less than HR.", lower("HNR", "HR", 0.22, at=0.97)),
-        statement("BSD needs up to 13 % less than HNR.", lower("BSD", "HNR", 0.13, at=0.97)),
+        statement("HNR needs up to 22 % less than HR.", lower("HNR", "HR", 0.22, x=0.97)),
+        statement("BSD needs up to 13 % less than HNR.", lower("BSD", "HNR", 0.13, x=0.97)),
     ),
 )  # fmt: skip

@@ -184,8 +184,8 @@ QUERIES = (
             ),
             statement(
                 "BSD is 44 % below HR and 19 % below HNR at 0.5, 61 % and 27 % at 1.0.",
-                lower("BSD", "HR", 0.44, at=0.5), lower("BSD", "HNR", 0.19, at=0.5),
-                lower("BSD", "HR", 0.61, at=1.0), lower("BSD", "HNR", 0.27, at=1.0),
+                lower("BSD", "HR", 0.44, x=0.5), lower("BSD", "HNR", 0.19, x=0.5),
+                lower("BSD", "HR", 0.61, x=1.0), lower("BSD", "HNR", 0.27, x=1.0),
             ),
         ),
     ),
@@ -262,7 +262,7 @@ QUERIES = (
         ),
         statements=(
             statement("BSD has the lowest ℓ2 norm.", Best(label="BSD")),
-            statement("It is up to 14 % below HNR.", lower("BSD", "HNR", 0.14, at=0.9)),
+            statement("It is up to 14 % below HNR.", lower("BSD", "HNR", 0.14, x=0.9)),
             statement(
                 "At 0.9 it is 17 times better than RR and 15 times better than FCFS.",
                 Ratio(of="RR", to="BSD", least=8, most=34, at=0.9),
