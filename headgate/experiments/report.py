@@ -50,9 +50,10 @@ def write_report(figures: Sequence[Mapping[str, Any]], folder: str | Path) -> Pa
     """
     place = Path(folder)
     (place / "data").mkdir(parents=True, exist_ok=True)
-    (place / "report.json").write_text(
-        json.dumps({"figures": figures}, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    lines = ",\n".join(
+        json.dumps(figure, ensure_ascii=False, allow_nan=False) for figure in figures
     )
+    (place / "report.json").write_text(f'{{"figures": [\n{lines}\n]}}\n')
     for figure in figures:
         (place / "data" / f"{figure['id']}.csv").write_text(csv_of(figure))
         for number, panel in enumerate(figure["panels"], start=1):

@@ -46,7 +46,8 @@ def _over_time(figure: int, title: str, measure: str, best: str, *others: str) -
             statement(
                 f"{best} is best over time.",
                 MeanOverTime(labels=(best,)),
-                why="A mean over seconds weighs quiet seconds as much as busy ones.",
+                why="A mean over seconds weighs a second with few results as much as one with "
+                "many; per result, see the figures by load.",
             ),
         ),
     )
@@ -146,6 +147,7 @@ QUERIES = (
                 "HR is unfair to queries of low selectivity, HNR less so, BSD least.",
                 Ordered(labels=("BSD", "HNR", "HR"), at=10, tolerance=0.0),
                 Trend(of="HR", rises=False), Trend(of="HNR", rises=False),
+            why="HR is by far the most unfair, but HNR and BSD are close at the lowest one.",
             ),
         ),
     ),
