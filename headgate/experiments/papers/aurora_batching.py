@@ -201,8 +201,8 @@ BATCHING = (
             "At a train size of 0.2, bursts of 4 have four times the overhead of no bursts.",
             Ratio(of="bursts of 4", to="bursts of 1", least=2.5, most=6.0, at=0.2),
             why="Without bursts hardly any tuple waits at this capacity, so any wait is many times "
-            "as much. The paper gives no capacity and does not say how it measures overhead; its text "
-            "explains it by waiting, so it is the latency beyond processing here.",
+            "as much. The paper gives no capacity and does not say how it measures overhead; its "
+            "text explains it by waiting, so it is the latency beyond processing here.",
         ),
         statement(
             "Longer trains reduce it markedly.", Trend(of="bursts of 4", rises=False, by=1.2)
