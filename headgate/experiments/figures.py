@@ -89,9 +89,9 @@ def _panel(panel: Panel, summaries: Sequence[Summary], quick: bool) -> dict[str,
     for summary in summaries:
         place = summary.place if panel.kind != "time" else summary.at_s
         by_curve[summary.curve][place][summary.axis] = summary
-    shown = panel.x.shown(quick)
-    places: Sequence[Any] = instants if panel.kind == "time" else range(len(shown))
-    x["values"] = instants if panel.kind == "time" else shown
+    names = panel.x.shown(quick)
+    places: Sequence[Any] = instants if panel.kind == "time" else range(len(names))
+    x["values"] = instants if panel.kind == "time" else names
     if panel.kind == "scatter":
         x["name"], x["unit"] = _name_of(panel.x_measure)
         x["values"] = []

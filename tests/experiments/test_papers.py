@@ -75,7 +75,7 @@ def test_statements_are_about_curves_and_x_values_that_are_run(
 
 def test_panels_whose_traces_are_not_there_are_left_out_and_stand_last() -> None:
     for experiment in EXPERIMENTS.values():
-        kept = with_traces(experiment, None)
-        assert kept.panels == experiment.panels[: len(kept.panels)]
-        assert not any(panel.traces for panel in kept.panels)
-        assert kept.statements
+        remaining = with_traces(experiment, None)
+        assert remaining.panels == experiment.panels[: len(remaining.panels)]
+        assert not any(panel.traces for panel in remaining.panels)
+        assert remaining.statements
