@@ -65,6 +65,7 @@ bench-language: .venv/ready  ## windows and joins against native Structured Stre
 
 docs: .venv/ready  ## write docs/reference.md, and what commands in README and docs print, from the program
 	@.venv/bin/python docs/write_reference.py
+	@.venv/bin/python docs/write_papers.py
 	@.venv/bin/python docs/write_examples.py
 
 clean:  ## remove everything that was installed or produced

@@ -19,7 +19,7 @@ from headgate.policies import policies
 from headgate.runtime import TESTBEDS
 
 VERBS = (
-    "run", "check", "simulate", "compare", "replay", "policies", "testbeds",
+    "run", "check", "simulate", "compare", "replay", "reproduce", "policies", "testbeds",
     "add", "drop", "set policy", "set specification", "status", "health", "explain", "why", "open",
     "top", "sql", "stop",
 )  # fmt: skip

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 import headgate as hg
 from headgate.cli.app import app
 from headgate.config import SinkConfig, read_pipeline
+from headgate.experiments.papers import EXPERIMENTS
 from headgate.extensions.built_in_sinks import SINKS
 from headgate.runtime.pipeline import unread_paths
 from headgate.spark.sources.kafka_options import OPTIONS, Subscription, subscription_of
@@ -86,6 +87,14 @@ def test_figures_are_those_of_the_last_results(page: str) -> None:
     text = (ROOT / page).read_text()
     assert "<!-- generated: " in text
     assert _module("bench/tables.py").filled(text) == text
+
+
+def test_the_page_of_the_papers_has_the_verdicts_of_the_last_report() -> None:
+    module = _module("docs/write_papers.py")
+    figures = json.loads(module.REPORT.read_text())["figures"]
+    assert {figure["id"] for figure in figures} == set(EXPERIMENTS)
+    assert module.PAGE.read_text() == module.page_of(figures)
+    assert module.REPORT.stat().st_size < 1_000_000
 
 
 def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:

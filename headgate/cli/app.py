@@ -19,6 +19,7 @@ from headgate.cli import (
     page,
     repair,
     replayed,
+    reproduced,
     tables,
     virtual,
 )
@@ -115,6 +116,7 @@ def check(
 app.command(context_settings=options.ANY_OPTION)(virtual.simulate)
 app.command(context_settings=options.ANY_OPTION)(virtual.compare)
 app.command()(replayed.replay)
+app.command("reproduce")(reproduced.reproduce_figures)
 for command in (
     operate.add, operate.drop, operate.status, operate.health, operate.explain,
     operate.sql, operate.stop, repair.restart, repair.pause, repair.resume, repair.alter,

@@ -103,17 +103,17 @@ def _write(file: str | None, page: Callable[[ModuleType], str]) -> None:
     """Write a page if a file for it is named.
 
     Args:
-        page: returns the page, drawn by `headgate.experiments`.
+        page: returns the page, drawn by `headgate.experiments.plots`.
 
     Raises:
         ConfigRefused: the file cannot be written.
     """
     if file is None:
         return
-    from headgate import experiments  # noqa: PLC0415  # plotly is an extra
+    from headgate.experiments import plots  # noqa: PLC0415  # plotly is an extra
 
     try:
-        Path(file).write_text(page(experiments))
+        Path(file).write_text(page(plots))
     except OSError as error:
         reason = (error.strerror or "it is not").lower()
         raise ConfigRefused(

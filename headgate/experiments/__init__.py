@@ -1,9 +1,5 @@
-"""Experiments: plots of runs side by side.
+"""Experiments: the papers' figures, and plots of runs side by side.
 
-In: reports and comparisons. Out: self-contained pages with plots. Never: arithmetic of a
-simulation, a number that no run has measured.
+In: experiments as data, reports and comparisons. Out: results of sweeps, pages with plots.
+Never: arithmetic of a simulation, a number that no run has measured.
 """
-
-from headgate.experiments.plots import comparison_page, over_time_page
-
-__all__ = ["comparison_page", "over_time_page"]

@@ -82,19 +82,24 @@ class QosBucketed(Policy):
     Departs from the paper in one point: there, an execution queue is refilled from the buckets when
     it is about to run empty. Here each decision takes one box of the best bucket, because finding
     it costs no more than taking it from such a queue, whose order would be out of date.
+
+    Args:
+        gradients, slacks: the number of buckets of each.
+        walk: charge a decision for every bucket from the best to the one that is not empty, as if
+            they were visited in order (§6.3). This policy finds that bucket in constant time.
     """
 
-    def __init__(self, gradients: int = 10, slacks: int = 10) -> None:
+    def __init__(self, gradients: int = 10, slacks: int = 10, walk: bool = False) -> None:
         if gradients < 1 or slacks < 1:
             raise ValueError("gradients and slacks of 1 or more buckets")
-        self.gradients, self.slacks = gradients, slacks
+        self.gradients, self.slacks, self.walk = gradients, slacks, bool(walk)
         self._ranges = latency_ranges(np.zeros(0, dtype=np.int64), [], [])
         self._served_last = np.zeros(0, dtype=np.int64)
         self._planned = (NO_UNIT, OUT)
 
     def prepare(self, units: Units) -> None:
-        self._ranges, buckets = bucket_ranges(units, self.gradients, self.slacks)
-        self._served_last = np.full(buckets, NO_UNIT)
+        self._ranges, numbers = bucket_ranges(units, self.gradients, self.slacks)
+        self._served_last = np.full(len(numbers), NO_UNIT)
         self._planned = (NO_UNIT, OUT)
 
     def plan(self, state: State, now_s: float) -> Sequence[Step]:
@@ -114,14 +119,15 @@ class QosBucketed(Policy):
             self._served_last[bucket] = unit
 
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
-        ranges, buckets = bucket_ranges(units, self.gradients, self.slacks)
-        return Selection(_memory(ranges, buckets), bucket_changed, bucket_pick)
+        ranges, numbers = bucket_ranges(units, self.gradients, self.slacks)
+        visits = numbers if self.walk else np.zeros_like(numbers)
+        return Selection(_memory(ranges, visits), bucket_changed, bucket_pick)
 
 
-def bucket_ranges(units: Units, gradients: int, slacks: int) -> tuple[LatencyRanges, int]:
-    """Return the latency ranges of each unit, with bucket numbers, and the number of buckets.
+def bucket_ranges(units: Units, gradients: int, slacks: int) -> tuple[LatencyRanges, Ints]:
+    """Return the latency ranges of each unit, with buckets, and the place of each bucket.
 
-    Buckets are numbered from the best; those that no graph ever passes have no number.
+    Buckets are numbered from the best, without those that no graph ever passes. Places count all.
     """
     places, graphs = joint_graphs_of(units)
     steepest = max((float(graph.utilities.max()) for graph in graphs), default=0.0)
@@ -137,7 +143,7 @@ def bucket_ranges(units: Units, gradients: int, slacks: int) -> tuple[LatencyRan
         numbers.append(bucket[np.concatenate([[0], moves])])
     passed = np.unique(np.concatenate([*numbers, np.zeros(0, dtype=np.int64)]))
     values = [np.searchsorted(passed, graph_numbers) for graph_numbers in numbers]
-    return latency_ranges(places, starts_s, values), len(passed)
+    return latency_ranges(places, starts_s, values), passed.astype(np.int64)
 
 
 def steepness_buckets(utilities: Floats, steepest: float, gradients: int) -> Ints:
@@ -179,21 +185,21 @@ def slack_buckets(bends_s: Floats, width_s: float, slacks: int) -> tuple[Floats,
     return np.concatenate(starts_s), np.concatenate(pieces), np.concatenate(buckets)
 
 
-def _memory(ranges: LatencyRanges, buckets: int) -> tuple[Any, ...]:
+def _memory(ranges: LatencyRanges, visits: Ints) -> tuple[Any, ...]:
     """Return the memory of the compiled selection: ranges, bit sets, turns, due boxes, calendar.
 
     The arrays are few, since compiled code passes each one as seven words in every call. There is
     a bit set of members for each bucket, and after them one of the buckets that have members. The
-    turns hold the box served last in each bucket, and after them the number of boxes moved since
-    the last decision. The calendar's entries are the boxes.
+    turns hold the box served last in each bucket, then the number of boxes moved since the last
+    decision, then the visits that finding each bucket costs. The calendar's entries are the boxes.
     """
+    buckets = len(visits)
     boxes = _boxes(len(ranges.first))
     boxes["first"], boxes["at"] = ranges.first, OUT
     table = np.zeros(len(ranges.from_s), dtype=RANGE)
     table["from_s"], table["bucket"] = ranges.from_s, ranges.values
     table["last"][ranges.first] = ranges.last
-    turns = np.full(buckets + 1, NO_UNIT)
-    turns[-1] = 0
+    turns = np.concatenate([np.full(buckets, NO_UNIT), [0], visits])
     due = np.zeros(2 * len(boxes), dtype=np.int64)
     return (
         table,
@@ -241,12 +247,13 @@ def bucket_changed(memory: Any, table: UnitTable, unit: int, now_s: float) -> No
 def bucket_pick(memory: Any, table: UnitTable, now_s: float) -> tuple[int, int, int]:
     """Pick the next box of the best bucket, after moving the boxes whose instant has come."""
     _, members, levels, turns, _, calendar = memory
-    boxes, buckets = calendar[0], len(turns) - 1
+    boxes, buckets = calendar[0], (len(turns) - 1) // 2
     _move_due(memory, now_s)
     bucket = following(members, levels, buckets, 0)
     examined, turns[buckets] = turns[buckets] + 1, 0
     if bucket < 0:
         return NO_UNIT, 0, examined
+    examined += turns[buckets + 1 + bucket]
     unit = following(members, levels, bucket, turns[bucket] + 1)
     if unit < 0:
         unit = following(members, levels, bucket, 0)
@@ -291,7 +298,7 @@ def _move_due(memory: Any, now_s: float) -> None:
 def _move(memory: Any, unit: int, index: int) -> None:
     """Move a box to a range, and to the bucket of that range."""
     ranges, members, levels, turns, _, calendar = memory
-    box, buckets = calendar[0][unit], len(turns) - 1
+    box, buckets = calendar[0][unit], (len(turns) - 1) // 2
     before = box.at
     turns[buckets] += 1
     box.at = index

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headgate.experiments import comparison_page, over_time_page
+from headgate.experiments.plots import comparison_page, over_time_page
 from headgate.metrics.report import Report
 from headgate.runtime import workload
 from headgate.runtime.what_if.compare import Comparison, Standing

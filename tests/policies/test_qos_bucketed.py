@@ -71,12 +71,12 @@ def test_the_tight_and_the_loose_graph_of_aurora_by_buckets() -> None:
 
 
 def test_latency_ranges_are_computed_beforehand_for_each_graph() -> None:
-    ranges, buckets = bucket_ranges(units_with([LOOSE]), gradients=2, slacks=3)
+    ranges, places = bucket_ranges(units_with([LOOSE]), gradients=2, slacks=3)
     # Slacks up to 4 s in two buckets; 1 a second is the steepest, and then at most 1 s is left.
     assert list(ranges.from_s) == [-inf, 2.0, 4.0, 5.0, inf]
     # Best first: steep and near; flat and near, flat and far, flat for ever.
     assert list(ranges.values[:-1]) == [2, 1, 0, 3]
-    assert buckets == 4
+    assert list(places) == [0, 3, 4, 5]  # a walk in order also visits two that nobody is ever in
 
 
 def test_the_slack_passes_its_buckets_before_every_critical_point() -> None:

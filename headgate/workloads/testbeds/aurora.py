@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from headgate.model.network.network import Box, Network, Path
 from headgate.model.network.operator import Operator
 from headgate.model.qos_graph import QoSGraph
@@ -31,6 +33,10 @@ def trees(
     cost_s: tuple[float, float] = (0.0001, 0.001),
     tuples: int = 100_000,
     burst: int = 1,
+    average_fanout: bool = False,
+    least_selectivity: float | None = None,
+    backlog: bool = False,
+    rate_per_s: float = 0.0,
     graphs: Sequence[QoSGraph] = (THREE_POINTS,),
     seed: int = 0,
 ) -> Testbed:
@@ -39,23 +45,31 @@ def trees(
     Every leaf reads a stream of its own; every other box reads one queue that its children fill.
     All streams have the same rate, such that the expected work is `capacity` of the machine.
     Tuples are evenly spaced, each stream with a random phase. Departs from §5.1, which calls the
-    fan-out an average: here every box has exactly that many children.
+    fan-out an average: here every box has exactly that many children, unless `average_fanout` is
+    set.
 
     Args:
         cost_s: the least and the greatest cost; costs are uniform between them.
         tuples: of all streams together; each stream gets its share, rounded up.
         burst: the number of tuples of a stream that are collected and delivered at once (§5.4).
+        average_fanout: a box has 1 to 2 `fanout` − 1 children, all numbers equally likely.
+        least_selectivity: selectivities are uniform from this one to `selectivity`.
+        rate_per_s: the rate of each stream; 0 leaves it to `capacity`.
+        backlog: all tuples wait when the run begins, as in Figure 7.
         graphs: one of these is drawn for each application.
     """
     testbed = "aurora"
     whole(testbed, apps=apps, depth=depth, fanout=fanout, tuples=tuples, burst=burst)
+    demand(rate_per_s >= 0, testbed, "rate_per_s", rate_per_s, "0 or more")
     above_zero(testbed, capacity=capacity, least_cost_s=cost_s[0], most_cost_s=cost_s[1])
     demand(
         cost_s[0] <= cost_s[1], testbed, "cost_s", cost_s, "the least and the most, in this order"
     )
-    between(testbed, 0.0, 1.0, selectivity=selectivity)
+    least = selectivity if least_selectivity is None else least_selectivity
+    between(testbed, 0.0, 1.0, selectivity=selectivity, least_selectivity=least)
     demand(len(graphs) > 0, testbed, "graphs", list(graphs), "one QoS graph or more")
     costs, chosen = generator(seed, "costs"), generator(seed, "graphs")
+    passing, children = generator(seed, "selectivities"), generator(seed, "children")
     streams: list[Stream] = []
     boxes: list[Box] = []
     paths: list[Path] = []
@@ -68,14 +82,17 @@ def trees(
             below: list[str] = []
             for name in level:
                 if deep < depth - 1:
-                    inputs = tuple(f"app{app}_{numbered + child}" for child in range(fanout))
-                    numbered += fanout
+                    count = int(children.integers(1, 2 * fanout)) if average_fanout else fanout
+                    inputs = tuple(f"app{app}_{numbered + child}" for child in range(count))
+                    numbered += count
                     below.extend(inputs)
                 else:
                     inputs = (f"in{len(streams)}",)
                     streams.append(Stream(name=inputs[0], format="headgate", schema="value INT"))
                 operator = Operator(
-                    kind="map", cost_s=float(costs.uniform(*cost_s)), selectivity=selectivity
+                    kind="map",
+                    cost_s=float(costs.uniform(*cost_s)),
+                    selectivity=float(passing.uniform(least, selectivity)),
                 )
                 boxes.append(Box(name=name, operator=operator, inputs=inputs))
             level = below
@@ -85,11 +102,17 @@ def trees(
         paths.append(Path(query=query, output=root))
     classes = (QueryClass(name="all", priority=1.0),)
     network = Network(tuple(streams), classes, tuple(paths), tuple(boxes))
-    rate_per_s = capacity / load(network, {stream.name: 1.0 for stream in streams})
+    full = load(network, {stream.name: 1.0 for stream in streams})
+    if rate_per_s > 0:
+        capacity = rate_per_s * full
+    else:
+        rate_per_s = capacity / full
     stream_tuples = -(-tuples // len(streams))
     phases = generator(seed, "phases").random(len(streams))
     arrivals = {
-        stream.name: gathered(rate_per_s, stream_tuples, burst=burst, phase=float(phase))
+        stream.name: np.zeros(stream_tuples)
+        if backlog
+        else gathered(rate_per_s, stream_tuples, burst=burst, phase=float(phase))
         for stream, phase in zip(streams, phases, strict=True)
     }
     return Testbed(

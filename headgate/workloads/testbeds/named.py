@@ -72,6 +72,7 @@ _FAMILIES = (
             "aggregates": Variant(sharaf_aggregates.aggregates, "query"),
             "drift": Variant(sharaf_drift.drift, "query"),
             "freshness": Variant(sharaf_freshness.freshness, "query"),
+            "stale": Variant(sharaf_freshness.stale, "query"),
         },
     ),
     Family(

@@ -1,19 +1,25 @@
 """The testbed of Sharaf chapter 4: freshness of results, with some bursty streams (§4.4.2)."""
 
 from collections.abc import Mapping
+from typing import Literal, get_args
 
 import numpy as np
 
 from headgate.model.arrays import Floats
-from headgate.model.network.network import Network
+from headgate.model.network.network import Network, Path
+from headgate.model.network.operator import Operator
+from headgate.model.query import Query
 from headgate.model.stream import Stream
 from headgate.workloads.demands import above_zero, between, demand, whole
 from headgate.workloads.load import busy_share, load, measured_rate_per_s, network_at, work_s
+from headgate.workloads.on_off import pareto_on_off
 from headgate.workloads.poisson import poisson
 from headgate.workloads.seeded import generator
 from headgate.workloads.testbeds.groups import burst_together
 from headgate.workloads.testbeds.sharaf import ONE_CLASS, Traits
 from headgate.workloads.testbeds.testbed import Testbed
+
+Spacing = Literal["poisson", "on/off"]
 
 
 def freshness(
@@ -27,6 +33,7 @@ def freshness(
     zipf: float = 0.0,
     cost_classes: int = 3,
     unit_s: float = 0.001,
+    spacing: Spacing = "poisson",
     arrivals: Mapping[str, Floats] | None = None,
     seed: int = 0,
 ) -> Testbed:
@@ -41,6 +48,7 @@ def freshness(
     Args:
         tuples: the number of tuples of each stream.
         zipf: skew of the selectivities 0.1, ... 1.0 towards 1.0; 0 is uniform (Figure 41).
+        spacing: `on/off` replaces all streams by Pareto on/off ones, as if they were recorded.
         cost_classes: costs are K·2^i; with 1, all operators have the same cost (Figure 41).
         arrivals: by stream, recorded times instead of the Poisson streams (Figure 43). They then
             determine the rates and K.
@@ -50,6 +58,12 @@ def freshness(
     whole(testbed, bursty=bursty, least=0)
     above_zero(testbed, utilisation=utilisation, unit_s=unit_s)
     demand(0 <= zipf < np.inf, testbed, "zipf", zipf, "0 or more")
+    demand(spacing in get_args(Spacing), testbed, "spacing", spacing, "poisson or on/off")
+    if arrivals is None and spacing == "on/off":
+        arrivals = {
+            f"s{number}": pareto_on_off(1.0, tuples, streams * seed + number)
+            for number in range(streams)
+        }
     if arrivals is None:
         between(testbed, 0, streams, bursty=bursty)
         names = [f"s{number}" for number in range(streams)]
@@ -89,6 +103,21 @@ def freshness(
         f"to 1.0, Zipf {zipf:g}; {cost_classes} cost classes",
         utilisation=utilisation,
         realised_utilisation=busy_share(times_s, work_s(scaled_network, dict.fromkeys(names, 1.0))),
+    )
+
+
+def stale(*, seed: int = 0) -> Testbed:
+    """Return the example of Figure 35: three updates of one query whose operator takes 1 s."""
+    operator = Operator(kind="project", expressions=("*",), cost_s=1.0, selectivity=1.0)
+    query = Query(name="q0", sql="SELECT * FROM s0", query_class="all")
+    streams = (Stream(name="s0", format="headgate", schema="a1 INT, a2 INT"),)
+    return Testbed(
+        name="sharaf staleness",
+        network=Network(
+            streams, ONE_CLASS, (Path(query=query, stream="s0", operators=(operator,)),)
+        ),
+        arrivals={"s0": np.array([1.0, 5.0, 5.5])},
+        note="one query of one operator of 1 s; updates at 1, 5 and 5.5 s",
     )
 
 

@@ -1,0 +1,203 @@
+"""AMoS's figures: four algorithms, and the framework that chooses among them (AMoS §2.3, §4)."""
+
+from headgate.experiments.experiment import Axis, Curve, Experiment, Panel
+from headgate.experiments.statement import Best, Claim, MeanOverTime, Ratio, Statement
+
+FULL = {"tuples": 20_000}
+QUICK = {"tuples": 5_000}
+SINGLE = (
+    Curve(label="RR", policy="rr-box"),
+    Curve(label="FIFO", policy="fcfs"),
+    Curve(label="MTIQ", policy="mtiq"),
+    Curve(label="Chain", policy="chain"),
+)
+NAMES = tuple(curve.label for curve in SINGLE)
+METRICS = {
+    "mean_response": "average tuple delay", "output_rate": "output rate", "queue": "queue size",
+}  # fmt: skip
+OVER_TIME = {"mean_response": "mean_response_s", "output_rate": "results", "queue": "pending"}
+STARTED = {"overhead_s": 0.0002}
+"""What it costs to start an operator, a context switch: our choice, the paper names none."""
+
+NOTE = (
+    "Poisson arrivals whose mean changes every 5 s by up to 75 %, load 0.8. The paper's plans are"
+    " illegible but for a few numbers, so both are ours. Captions of figures 5, 7 and 8 are lost:"
+    " both plans are run."
+)
+LOTTERY = (
+    "The paper's scores lie near 1 for every algorithm (last panel), so its roulette is close to an"
+    " even lottery, and AMoS also takes the turns of the worst algorithm."
+)
+
+
+def _amos(specification: str) -> Curve:
+    policy = f"amos(policies=rr-box+fcfs+mtiq+chain,specification={specification})"
+    return Curve(label="AMoS", policy=policy)
+
+
+def _statement(text: str, *claims: Claim, why: str = LOTTERY) -> Statement:
+    return Statement(text=text, claims=claims, why=why)
+
+
+def _by_plan(measure: str, curves: tuple[Curve, ...], plans: tuple[int, ...]) -> Panel:
+    return Panel(
+        title=f"{METRICS[measure]} over the whole run",
+        kind="bars",
+        testbed="amos",
+        options={**FULL, **STARTED},
+        quick=QUICK,
+        x=Axis(name="plan", values=plans, sets="plan"),
+        curves=curves,
+        measure=measure,
+    )
+
+
+def _over_time(measure: str, curves: tuple[Curve, ...], plan: int) -> Panel:
+    name = "results so far" if measure == "output_rate" else METRICS[measure]
+    return Panel(
+        title=f"{name} over time, plan {plan}",
+        kind="time",
+        testbed="amos",
+        options={"plan": plan, **FULL, **STARTED},
+        quick=QUICK,
+        x=Axis(name="time", unit="s", values=(0,)),
+        curves=curves,
+        measure=OVER_TIME[measure],
+        every_s=1.0,
+        until_s=40.0,
+    )
+
+
+def _in_charge(curve: Curve, plan: int) -> Panel:
+    return Panel(
+        title=f"score of each algorithm over time, plan {plan}",
+        kind="time",
+        testbed="amos",
+        options={"plan": plan, **FULL, **STARTED},
+        quick=QUICK,
+        x=Axis(name="time", unit="s", values=(0,)),
+        curves=tuple(
+            Curve(label=single.label, policy=curve.policy, measure=f"score:{single.policy}")
+            for single in SINGLE
+        ),
+        measure="score:fcfs",
+        y=("score", ""),
+        every_s=1.0,
+        until_s=40.0,
+    )
+
+
+def _figure(
+    figure: int, title: str, weights: dict[str, float], plans: tuple[int, ...],
+    *statements: Statement,
+) -> Experiment:  # fmt: skip
+    rows = []
+    for measure, weight in weights.items():
+        metric = {"output_rate": "output_per_s", "queue": "pending"}.get(measure, "mean_response_s")
+        way = "maximize" if measure == "output_rate" else "minimize"
+        rows.append(f"{metric}:{way}:{weight!r}")
+    amos = _amos("+".join(rows))
+    curves = (*SINGLE, amos)
+    return Experiment(
+        id=f"amos-{figure:02}",
+        paper="amos",
+        figure=str(figure),
+        title=title,
+        note=NOTE,
+        panels=(
+            *(_by_plan(measure, curves, plans) for measure in weights),
+            *(_over_time(measure, curves, plan) for measure in weights for plan in plans),
+            _in_charge(amos, plans[-1]),
+        ),
+        statements=statements,
+    )
+
+
+def _best(measure: str, panel: int) -> Statement:
+    return _statement(
+        f"AMoS is better than every single algorithm in {METRICS[measure]}.",
+        Best(label="AMoS", most=measure == "output_rate", tolerance=0.0, panel=panel),
+    )
+
+
+AMOS = (
+    Experiment(
+        id="amos-02",
+        paper="amos",
+        figure="2",
+        title="Four scheduling algorithms on plan 2",
+        note=NOTE,
+        panels=(
+            _over_time("queue", SINGLE, 2),
+            _over_time("mean_response", SINGLE, 2),
+        ),
+        statements=(
+            _statement(
+                "Chain and MTIQ have the smallest queues.",
+                *(
+                    MeanOverTime(labels=(small, other))
+                    for small in ("Chain", "MTIQ") for other in ("FIFO", "RR")
+                ),
+                why="Chain has the smallest, but MTIQ the largest: it serves the longest queue, "
+                "however little that frees. The paper's plan and its costs are not known",
+            ),
+            _statement(
+                "FIFO has a mediocre queue size.",
+                MeanOverTime(labels=("Chain", "FIFO")),
+            ),
+            _statement(
+                "FIFO has the least delay.", MeanOverTime(labels=("FIFO",), panel=1),
+                why="Delays are means of intervals here.",
+            ),
+            _statement(
+                "MTIQ and Chain have the longest delays.",
+                *(
+                    MeanOverTime(labels=(short, long), panel=1)
+                    for long in ("MTIQ", "Chain") for short in ("FIFO", "RR")
+                ),
+                why="Delays are means of intervals here.",
+            ),
+        ),
+    ),
+    _figure(
+        5, "One requirement: minimal tuple delay", {"mean_response": 1.0}, (1, 2),
+        _best("mean_response", 0),
+    ),
+    _figure(
+        6, "One requirement: minimal queue size", {"queue": 1.0}, (1, 2),
+        _statement(
+            "AMoS often has a smaller queue than any single algorithm.",
+            Best(label="AMoS", tolerance=0.0),
+        ),
+    ),
+    _figure(
+        7, "Two requirements: 70 % delay, 30 % output rate",
+        {"mean_response": 0.7, "output_rate": 0.3}, (1, 2),
+        _best("mean_response", 0),
+        _statement(
+            "AMoS is about average in output rate.",
+            *(Ratio(of="AMoS", to=name, least=0.9, most=1.1, panel=1) for name in NAMES),
+        ),
+    ),
+    _figure(
+        8, "Two requirements: 70 % output rate, 30 % delay",
+        {"output_rate": 0.7, "mean_response": 0.3}, (1, 2),
+        _best("mean_response", 1),
+        _statement(
+            "AMoS is good at the output rate: no algorithm is more than 2 % better.",
+            Best(label="AMoS", most=True, tolerance=0.02),
+        ),
+    ),
+    _figure(
+        9, "Three requirements of the same weight, plan 2",
+        {"mean_response": 1 / 3, "output_rate": 1 / 3, "queue": 1 / 3}, (2,),
+        _statement(
+            "AMoS does well in all three: no worse than the median algorithm.",
+            *(
+                Ratio(of="AMoS", to=name, most=1.0, panel=panel)
+                for panel in (0, 2) for name in ("MTIQ",)
+            ),
+            Ratio(of="AMoS", to="RR", least=0.98, panel=1),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,6 @@
+"""Aurora's figures: 3, 5 to 9, 11, 13, 14, and a statement of §5.3 without a figure."""
+
+from headgate.experiments.papers.aurora_batching import BATCHING
+from headgate.experiments.papers.aurora_qos import QOS
+
+AURORA = (*BATCHING, *QOS)

@@ -1,0 +1,334 @@
+"""Sharaf's other figures of chapter 3, over time and of other queries: 11, 14 to 24, 26 (§3.8)."""
+
+from headgate.experiments.experiment import Axis, Curve, Experiment, Panel
+from headgate.experiments.papers.sharaf_setting import (
+    NOTE,
+    POLICIES,
+    QUICK,
+    QUICK_JOINS,
+    curves,
+    statement,
+)
+from headgate.experiments.statement import (
+    Best,
+    MeanOverTime,
+    Ordered,
+    Ratio,
+    Trend,
+    lower,
+)
+
+OVER_TIME = {"queries": 500, "tuples": 20_000, "utilisation": 0.95}
+
+
+def _over_time(figure: int, title: str, measure: str, best: str, *others: str) -> Experiment:
+    return Experiment(
+        id=f"sharaf-{figure:02}",
+        paper="sharaf",
+        figure=str(figure),
+        title=f"{title} over time",
+        note=f"{NOTE} Utilization 0.95.",
+        panels=(
+            Panel(
+                title=f"{title} over time",
+                kind="time",
+                testbed="sharaf",
+                options=OVER_TIME,
+                quick={"queries": 100},
+                x=Axis(name="time", unit="s", values=(0,)),
+                curves=curves("FCFS", best, *others),
+                measure=measure,
+                every_s=1.0,
+                until_s=50.0,
+            ),
+        ),
+        statements=(
+            statement(
+                f"{best} is best over time.",
+                MeanOverTime(labels=(best,)),
+                why="A mean over seconds weighs a second with few results as much as one with "
+                "many; per result, see the figures by load.",
+            ),
+        ),
+    )
+
+
+def _aggregates(figure: int, title: str, values: tuple[float, ...]) -> Experiment:
+    return Experiment(
+        id=f"sharaf-{figure:02}",
+        paper="sharaf",
+        figure=str(figure),
+        title=title,
+        note="Windows of 1 to 10 s, slides from 1 s to the window; the slide is the deadline.",
+        panels=(
+            Panel(
+                title="mean tardiness",
+                testbed="sharaf",
+                options={"variant": "aggregates", "queries": 500, "tuples": 20_000},
+                quick={"queries": 100},
+                x=Axis(name="utilization", values=values, sets="utilisation"),
+                curves=(
+                    Curve(label="EDF", policy="edf"),
+                    Curve(label="HR", policy="hr"),
+                    Curve(label="hybrid", policy="edf-hr"),
+                ),
+                measure="tardiness",
+            ),
+        ),
+        statements=(
+            statement(
+                "The hybrid of EDF and HR is never above either.",
+                Best(label="hybrid"),
+                why="The hybrid chooses between the heads of its two lists by one comparison of "
+                "times, which does not foresee the bursts.",
+            ),
+        ),
+    )
+
+
+LOW, HIGH = (0.1, 0.3, 0.5), (0.7, 0.8, 0.9, 0.95)
+QUERIES = (
+    Experiment(
+        id="sharaf-11",
+        paper="sharaf",
+        figure="11",
+        title="Maximum against average slowdown",
+        note=f"{NOTE} Utilization 0.95.",
+        panels=(
+            Panel(
+                title="maximum against average slowdown",
+                kind="scatter",
+                testbed="sharaf",
+                options={"queries": 500, "tuples": 20_000},
+                quick=QUICK,
+                x=Axis(name="utilization", values=(0.95,), sets="utilisation"),
+                curves=curves("HNR", "LSF", "BSD"),
+                measure="max_slowdown",
+                x_measure="mean_slowdown",
+            ),
+        ),
+        statements=(
+            statement(
+                "BSD lies between HNR and LSF in both.",
+                Ordered(labels=("LSF", "BSD", "HNR")),
+                Ordered(labels=("HNR", "BSD", "LSF"), axis="x"),
+            ),
+            statement(
+                "Its maximum is 44 % below that of HNR, its average 80 % below that of LSF.",
+                lower("BSD", "HNR", 0.44), lower("BSD", "LSF", 0.80, axis="x"),
+            ),
+        ),
+    ),
+    Experiment(
+        id="sharaf-14",
+        paper="sharaf",
+        figure="14",
+        title="Slowdown per class, queries of low cost",
+        note=f"{NOTE} Utilization 0.95. Classes of the lowest cost, by selectivity.",
+        panels=(
+            Panel(
+                title="average slowdown of the cheapest queries",
+                testbed="sharaf",
+                options={
+                    "queries": 500, "tuples": 20_000, "utilisation": 0.95, "by_class": True
+                },
+                quick={"tuples": 3_000},
+                x=Axis(
+                    name="selectivity",
+                    values=(10, 20, 30, 40, 50, 60, 70, 80, 90, 100),
+                    labels=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+                ),
+                curves=curves("HR", "HNR", "BSD"),
+                measure="mean_slowdown:class=cost0_s{x}",
+            ),
+        ),
+        statements=(
+            statement(
+                "HR is unfair to queries of low selectivity, HNR less so, BSD least.",
+                Ordered(labels=("BSD", "HNR", "HR"), at=10, tolerance=0.0),
+                Trend(of="HR", rises=False), Trend(of="HNR", rises=False),
+            why="HR is by far the most unfair, but HNR and BSD are close at the lowest one.",
+            ),
+        ),
+    ),
+    Experiment(
+        id="sharaf-15",
+        paper="sharaf",
+        figure="15",
+        title="ℓ2 norm of slowdowns by maximum selectivity",
+        note=f"{NOTE} Utilization 0.95. The thesis gives all operators one cost, which makes HR "
+        "and HNR the same policy: the first panel has the default costs, the second one cost.",
+        panels=tuple(
+            Panel(
+                title=f"ℓ2 norm of slowdowns, {name}",
+                testbed="sharaf",
+                options={"queries": 500, "tuples": 20_000, "utilisation": 0.95, **costs},
+                quick=QUICK,
+                x=Axis(
+                    name="maximum selectivity",
+                    values=(0.1, 0.2, 0.3, 0.5, 0.7, 1.0),
+                    quick=(0.1, 0.5, 1.0),
+                    sets="highest_selectivity",
+                ),
+                curves=curves("HR", "HNR", "BSD"),
+                measure="norm_slowdown",
+            )
+            for name, costs in (("five cost classes", {}), ("one cost", {"cost_classes": 1}))
+        ),
+        statements=(
+            statement("BSD is always best.", Best(label="BSD")),
+            statement(
+                "At a maximum of 0.1 the three are almost the same.",
+                Ratio(of="HR", to="BSD", least=0.9, most=1.1, at=0.1),
+                Ratio(of="HNR", to="BSD", least=0.9, most=1.1, at=0.1),
+                why="With five cost classes the three differ by cost. With one cost (second panel)"
+                " all queries are equal, yet BSD still serves the oldest first.",
+            ),
+            statement(
+                "BSD is 44 % below HR and 19 % below HNR at 0.5, 61 % and 27 % at 1.0.",
+                lower("BSD", "HR", 0.44, x=0.5), lower("BSD", "HNR", 0.19, x=0.5),
+                lower("BSD", "HR", 0.61, x=1.0), lower("BSD", "HNR", 0.27, x=1.0),
+            ),
+        ),
+    ),
+    Experiment(
+        id="sharaf-16",
+        paper="sharaf",
+        figure="16",
+        title="An oracle that knows which tuples pass",
+        note=f"{NOTE} Utilization 0.95, default costs. Each oracle over its own policy, in the "
+        "measure of that policy.",
+        panels=(
+            Panel(
+                title="oracle over regular policy",
+                testbed="sharaf",
+                options={"queries": 500, "tuples": 20_000, "utilisation": 0.95},
+                quick={"queries": 50, "tuples": 2_000},
+                x=Axis(
+                    name="maximum selectivity",
+                    values=(0.1, 0.2, 0.3, 0.5, 0.7, 1.0),
+                    quick=(0.1, 0.5, 1.0),
+                    sets="highest_selectivity",
+                ),
+                curves=(
+                    Curve(
+                        label="HR-O / HR, average response", policy="hr-o",
+                        measure="mean_response",
+                        over=Curve(label="HR", policy="hr", measure="mean_response"),
+                    ),
+                    Curve(
+                        label="HNR-O / HNR, average slowdown", policy="hnr-o",
+                        measure="mean_slowdown",
+                        over=Curve(label="HNR", policy="hnr", measure="mean_slowdown"),
+                    ),
+                ),
+                measure="mean_response",
+                y=("oracle over regular policy", ""),
+            ),
+        ),
+        statements=(
+            statement(
+                "The oracle is up to 80 % better at 0.1.",
+                Ratio(of="HR-O / HR, average response", least=0.1, most=0.3, at=0.1),
+            ),
+            statement(
+                "The gain shrinks to 12 % at 1.0.",
+                Ratio(of="HR-O / HR, average response", least=0.78, most=0.98, at=1.0),
+                Trend(of="HR-O / HR, average response", by=1.5),
+            ),
+        ),
+    ),
+    _over_time(17, "Response time", "mean_response_s", "HR", "HNR", "BRT"),
+    _over_time(18, "Slowdown", "mean_slowdown", "HNR", "HR", "BSD"),
+    _over_time(19, "ℓ2 norm of response times", "norm_response_s", "BRT", "HR", "BSD"),
+    _over_time(20, "ℓ2 norm of slowdowns", "norm_slowdown", "BSD", "LSF", "HNR"),
+    Experiment(
+        id="sharaf-21",
+        paper="sharaf",
+        figure="21",
+        title="ℓ2 norm of slowdowns of queries over two streams",
+        note="Window joins of two Poisson streams, windows of 1 to 10 s.",
+        panels=(
+            Panel(
+                title="ℓ2 norm of slowdowns",
+                testbed="sharaf",
+                options={"variant": "joins", "queries": 500, "tuples": 2_000},
+                quick=QUICK_JOINS,
+                x=Axis(
+                    name="utilization", values=(0.3, 0.5, 0.7, 0.8, 0.9), quick=(0.5, 0.7, 0.9),
+                    sets="utilisation",
+                ),
+                curves=curves("RR", "FCFS", "HR", "HNR", "BSD"),
+                measure="norm_slowdown",
+            ),
+        ),
+        statements=(
+            statement("BSD has the lowest ℓ2 norm.", Best(label="BSD")),
+            statement("It is up to 14 % below HNR.", lower("BSD", "HNR", 0.14, x=0.9)),
+            statement(
+                "At 0.9 it is 17 times better than RR and 15 times better than FCFS.",
+                Ratio(of="RR", to="BSD", least=8, most=34, at=0.9),
+                Ratio(of="FCFS", to="BSD", least=7.5, most=30, at=0.9),
+            ),
+        ),
+    ),
+    _aggregates(22, "Tardiness of aggregate queries", (*LOW, *HIGH)),
+    _aggregates(23, "Tardiness of aggregate queries at low utilization", LOW),
+    _aggregates(24, "Tardiness of aggregate queries at high utilization", HIGH),
+    Experiment(
+        id="sharaf-26",
+        paper="sharaf",
+        figure="26",
+        title="Chain under the other measures",
+        note=f"{NOTE} Utilization 0.97. Every measure is over that of Chain.",
+        panels=(
+            Panel(
+                title="measure over that of Chain",
+                kind="bars",
+                testbed="sharaf",
+                options={"queries": 500, "tuples": 20_000, "utilisation": 0.97},
+                quick=QUICK,
+                x=Axis(
+                    name="measure",
+                    values=(
+                        "mean_response", "mean_slowdown", "norm_response", "norm_slowdown",
+                        "queue",
+                    ),
+                    labels=("response", "slowdown", "ℓ2 response", "ℓ2 slowdown", "memory"),
+                ),
+                curves=tuple(
+                    Curve(
+                        label=label, policy=POLICIES[label],
+                        over=Curve(label="Chain", policy="chain"),
+                    )
+                    for label in ("HR", "HNR", "BRT", "BSD", "Chain")
+                ),
+                measure="{x}",
+                y=("over Chain", ""),
+            ),
+        ),
+        statements=(
+            statement(
+                "Chain has 3 times the average slowdown of HNR, which needs twice the memory.",
+                Ratio(of="Chain", to="HNR", least=2, most=4.5, at="mean_slowdown"),
+                Ratio(of="HNR", to="Chain", least=1.4, most=2.8, at="queue"),
+            ),
+            statement(
+                "Chain has 2.2 times the ℓ2 norm of slowdowns of BSD, which needs 1.85 times the "
+                "memory.",
+                Ratio(of="Chain", to="BSD", least=1.5, most=3.3, at="norm_slowdown"),
+                Ratio(of="BSD", to="Chain", least=1.3, most=2.6, at="queue"),
+            ),
+            statement(
+                "Chain is worse than the policy of each measure.",
+                *(
+                    Ratio(of="Chain", to=label, least=1.0, at=measure)
+                    for label, measure in (
+                        ("HR", "mean_response"), ("HNR", "mean_slowdown"),
+                        ("BRT", "norm_response"), ("BSD", "norm_slowdown"),
+                    )
+                ),
+            ),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,158 @@
+"""One run of a sweep: a testbed, a policy, a seed, and everything that is measured."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any
+
+from headgate.metrics.measures import MEASURES
+from headgate.metrics.report import Report
+from headgate.model.network.network import Network
+from headgate.runtime import Spelled, simulate, workload
+from headgate.runtime.what_if.simulate import simulation_of
+from headgate.simulation.loop.worth import Worth
+
+Row = tuple[str, float | None, float]
+"""A measure, the instant of it if it was measured over time, and its value."""
+
+SOURCES = (
+    "metrics", "model", "policies", "scheduler", "simulation", "workloads", "runtime/what_if",
+    "runtime/policy_text.py", "experiments/run.py",
+)  # fmt: skip
+"""Everything that a result depends on. A change in any of these files makes results unusable."""
+
+CHEAPEST = "cheapest operator"
+"""As a number of seconds: the cost of the cheapest operator of the network (Sharaf §3.8.3)."""
+
+MOST_CLASSES = 60
+"""With more classes than this, measures by class are left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What is run, so that equal runs of different figures are one.
+
+    Args:
+        options: of the testbed, and those of `headgate.runtime.workload`.
+        settings: of the simulation.
+        every_s: how far apart samples over time are taken; 0 for none.
+        until_s: when the last sample is taken.
+    """
+
+    testbed: str
+    policy: str
+    seed: int
+    options: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    every_s: float = 0.0
+    until_s: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The run as JSON, with the keys in order."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @property
+    def key(self) -> str:
+        """The name of the result: a hash of the run, of its traces and of the sources."""
+        traces = [_hash_of(Path(trace)) for trace in self.options.get("traces", ())]
+        run = replace(self, options={**self.options, "traces": traces}) if traces else self
+        return hashlib.sha256(f"{sources()}\n{run.text}".encode()).hexdigest()[:32]
+
+    @classmethod
+    def of(cls, text: str) -> "Run":
+        """Return the run of a text that `text` returned."""
+        return cls(**json.loads(text))
+
+
+@cache
+def sources() -> str:
+    """Return a hash of all sources that results depend on."""
+    ours = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for name in SOURCES:
+        place = ours / name
+        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            digest.update(f"{file.relative_to(ours)}\n".encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def _hash_of(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def measured(run: Run) -> Iterator[Row]:
+    """Simulate a run and yield everything that was measured, without unknown values."""
+    subject = workload(run.testbed, seed=run.seed, **run.options)
+    settings = {
+        key: _cheapest_s(subject.network) if value == CHEAPEST else value
+        for key, value in run.settings.items()
+    }
+    options = {**subject.options, **settings}
+    spelled = Spelled(run.policy)
+    if run.every_s:
+        rows = _over_time(subject.network, subject.arrivals, spelled, options, run)
+    else:
+        policy = spelled.make()
+        report = simulate(subject.network, subject.arrivals, policy=policy, **options)
+        rows = _of_report(report)
+    yield from ((measure, at_s, value) for measure, at_s, value in rows if isfinite(value))
+
+
+def _cheapest_s(network: Network) -> float:
+    operators = [operator for path in network.paths for operator in path.operators]
+    operators += [box.operator for box in network.boxes]
+    return min(operator.cost_s or 0.0 for operator in operators)
+
+
+def _of_report(report: Report) -> Iterator[Row]:
+    for name, measure in MEASURES.items():
+        yield name, None, measure.of(report)
+    yield "results", None, float(report.total.response_s.count)
+    yield "tuples_in", None, float(report.total.tuples_in)
+    yield "seconds", None, report.seconds
+    yield "decisions", None, float(report.decisions)
+    yield "bytes_seconds", None, report.bytes_mean * report.seconds
+    yield "overhead", None, report.overhead_s + report.storage_s + report.scheduler_s
+    response_s, slowdown = report.total.response_s.mean, report.total.slowdown.mean
+    if len(report.queries) == 1:  # its ideal time is the mean response over the mean slowdown
+        yield "delay", None, response_s - response_s / slowdown
+    if 1 < len(report.classes) <= MOST_CLASSES:
+        for line in report.classes:
+            for name, measure in MEASURES.items():
+                if measure.of_line is not None:
+                    yield f"{name}:class={line.name}", None, measure.of(report, line)
+
+
+def _over_time(
+    network: Network, arrivals: Mapping[str, Any], spelled: Spelled, options: Mapping[str, Any],
+    run: Run,
+) -> Iterator[Row]:  # fmt: skip
+    """Yield the measures of each interval, at its end; `results` are counted from the start.
+
+    `charge` is the position in the library of the policy that is in charge of `amos`, and
+    `score:NAME` what each policy of the library scores.
+    """
+    policy = spelled.make()
+    simulation = simulation_of(network, arrivals, policy, **options)
+    worth = Worth(simulation.world)
+    for step in range(1, round(run.until_s / run.every_s) + 1):
+        at_s = step * run.every_s
+        simulation.run_until(at_s)
+        worth.world = simulation.world
+        for name, value in worth.measured(at_s).values.items():
+            yield name, at_s, value
+        yield "results", at_s, float(simulation.world.results["outputs"].sum())
+        yield "pending_now", at_s, float(simulation.world.clock["pending"][0])
+        names = [inner.name for inner in policy.inside()]
+        scores = getattr(policy, "scores", None)
+        if scores is not None:
+            current = policy.in_charge(at_s).name
+            yield "charge", at_s, float(names.index(current)) if current in names else nan
+            for name, score in zip(names, scores, strict=True):
+                yield f"score:{name}", at_s, float(score)
