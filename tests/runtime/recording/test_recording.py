@@ -150,7 +150,8 @@ def test_a_recording_of_an_earlier_version_is_read_and_would_be_written_alike() 
     (changed,) = (turn for turn in turns if "network" in turn)
     assert changed[2].pop() == []  # no query got another class, weight, deadline or QoS graph
     steps = [turn[2] for turn in turns if isinstance(turn, list) and turn[0] == "step"]
-    assert steps and all(step.pop() == [] for step in steps)  # no tardiness
+    assert steps
+    assert all(step.pop() == [] for step in steps)  # no tardiness
     assert [header, *turns] == [json.loads(line) for line in written]
 
 
