@@ -170,7 +170,8 @@ ROOMS = {
     "runtime.what_if": runtime_room(f"recording {RUNTIME_LEAVES}"),
     "runtime.recording": runtime_room("", others="pydantic pydantic_core"),
     "experiments": Room(
-        ours=names("runtime simulation spark workloads metrics"), others=names("plotly")
+        ours=names("model runtime simulation spark workloads metrics"),
+        others=names("plotly pyspark"),
     ),
     "server": Room(
         ours=names("access runtime metrics policies"),
