@@ -225,10 +225,9 @@ class TimelineReader:
         """Return which tuples of a train a query drops; None if it drops none."""
         if drops is None or entry.train < 0:
             return None
-        log = self._sources[entry.stream][1]
         return drops.covered(
             entry.number, entry.stream, entry.first_tuple, entry.tuples,
-            lambda name: numbers_in(log.table(entry.train, entry.train + 1), name),
+            lambda name: numbers_in(self.table(entry), name),
         )  # fmt: skip
 
     def shed(self, first: int, end: int, drops: QueryDrops) -> int:
