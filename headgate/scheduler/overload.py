@@ -27,7 +27,7 @@ BUSY = 0.5
 """Poor QoS is a matter of load only if the workers are busy for this share of the time."""
 
 MEASURED = 100
-"""Queries without so many measured tuples are not dropped from: their costs are guesses."""
+"""After so many measured tuples it is certain enough that a query cannot deliver what is asked."""
 
 Commit = Callable[[Sequence[SheddingChanged]], Sequence[SheddingChanged]]
 
@@ -129,7 +129,7 @@ class Overload:
             losses=self._losses(),
         )  # fmt: skip
         measured = table.copy()
-        measured["tuple_cost_s"][self._tuples < MEASURED] = nan
+        measured["tuple_cost_s"][self._tuples == 0] = nan
         self._apply(self.shedder.rates(load, units, measured), now_s)
         self._due_at_s, self._looked_at_s, self._busy_s = now_s + self.shedder.period_s, now_s, 0.0
 

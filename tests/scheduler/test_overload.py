@@ -98,7 +98,7 @@ def test_a_rule_begins_after_the_call_under_way() -> None:
     assert begins == {call.end_train}
 
 
-def test_costs_that_are_hardly_measured_are_no_reason_to_drop() -> None:
+def test_a_query_that_has_never_run_loses_nothing() -> None:
     scheduler, journal = run_of(LENIENT)
     scheduler.hear(arrival(0, 0, 50))
     for second in range(1, 5):
