@@ -33,9 +33,6 @@ WINDOWS = {
 }
 """Points that the engine reports while it runs, grouped by what a crash there interrupts."""
 
-OF_SHEDDING = {"rule journalled"}
-"""Points while tuples are dropped: `test_shedding.py` has runs that die there."""
-
 IN_RECOVERY = [("result visible", 2), ("result recovered", 1), ("result recovered", 1)]
 """A death that leaves a result to recover, then two deaths of runs while they recover it."""
 
