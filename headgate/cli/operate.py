@@ -60,7 +60,8 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
     The age of the oldest waiting tuple is that of now; tuples per second, mean and 95th percentile
     of the response time are of the last minute. With --json they are also of the whole run.
 
-    Below the table are the causes of failed queries, and of streams whose sources do not deliver.
+    Below the table are the causes of failed queries, what is dropped in overload and why, what
+    cannot be delivered as it is asked, and the causes of streams whose sources do not deliver.
     While a run is starting, show how many of its queries have been rehearsed. The exit
     code is 3 while a query has failed or a stream has stopped.
 
@@ -92,6 +93,13 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
     for query in answer["queries"]:
         if query["cause"]:
             out.print(query["cause"], highlight=False, markup=False)
+    for query in answer["queries"]:
+        if (shedding := query["shedding"]) is not None:
+            text = f"{query['query']} drops {shedding['fraction']:.0%} of its tuples:"
+            out.print(text, shedding["reason"], highlight=False, markup=False)
+        if query["unmet"] is not None:
+            text = f"{query['query']} cannot deliver what is asked: {query['unmet']}"
+            out.print(text, highlight=False, markup=False)
     for query in answer["queries"]:
         if (delay_s := query["added_delay_s"]) is not None:
             text = f"results of {query['query']} are visible up to {delay_s:.1f} s after the commit"

@@ -9,9 +9,9 @@ from headgate.config.examination import Examination
 from headgate.config.fragment import change_of, fragment_of
 from headgate.config.keywords import settings_of, show_settings
 from headgate.config.mistakes import Mistake, Mistakes
-from headgate.config.pipeline import Pipeline, PolicyConfig, SparkConfig
+from headgate.config.pipeline import ClassConfig, Pipeline, PolicyConfig, SparkConfig
 from headgate.config.pipeline_file import examine, read_pipeline
-from headgate.config.query import QueryConfig, SinkConfig, StatisticsConfig, ViewConfig
+from headgate.config.query import QueryConfig, SinkConfig, StatisticsConfig, ValueConfig, ViewConfig
 from headgate.config.simulation import SimulationConfig, simulation_section
 from headgate.config.since import since_of
 from headgate.config.stream import ArrivalsConfig, StreamConfig
@@ -19,6 +19,7 @@ from headgate.config.yaml_file import read_mapping
 
 __all__ = [
     "ArrivalsConfig",
+    "ClassConfig",
     "Examination",
     "Mistake",
     "Mistakes",
@@ -30,6 +31,7 @@ __all__ = [
     "SparkConfig",
     "StatisticsConfig",
     "StreamConfig",
+    "ValueConfig",
     "ViewConfig",
     "change_of",
     "examine",

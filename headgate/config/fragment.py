@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from headgate.config.pipeline import Pipeline
+from headgate.config.pipeline import ClassConfig, Pipeline
 from headgate.config.query import QueryConfig, ViewConfig
 from headgate.config.refusals import first_of, refusals_of, taken_names, wrong_queries
 from headgate.config.section import Name, Section
@@ -48,7 +48,7 @@ def fragment_of(data: object, where: str, classes: Mapping[str, float]) -> Pipel
         raise first_of(iter(wrong))
     return Pipeline.model_construct(
         state="", streams=fragment.streams, views=fragment.views, queries=fragment.queries,
-        classes=dict(classes),
+        classes={name: ClassConfig(priority=priority) for name, priority in classes.items()},
     )  # fmt: skip
 
 

@@ -5,14 +5,15 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from headgate.config.query import QueryConfig, ViewConfig
-from headgate.config.section import Name, Section, named, option_texts
+from headgate.config.section import Name, Section, alone, named, option_texts
 from headgate.config.simulation import SimulationConfig
 from headgate.config.stream import StreamConfig
 from headgate.errors import ConfigRefused
 from headgate.extensions import Options, source_entry
 from headgate.model.qos_graph import QoSGraph
-from headgate.model.query import Query, QueryStatistics, View
+from headgate.model.query import Query, QueryClass, QueryStatistics, View
 from headgate.model.settings import Settings
+from headgate.model.shedding import ValueGraph
 from headgate.model.stream import Stream
 from headgate.workloads.arrivals import Bursts
 
@@ -25,6 +26,18 @@ def _without_nul(path: str) -> str:
 
 Folder = Annotated[str, AfterValidator(_without_nul)]
 Priority = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class ClassConfig(Section):
+    """A class of queries; `H: 6` is short for `H: {priority: 6}`."""
+
+    priority: Priority = Field(description="importance; higher is more important")
+    target_s: float | None = Field(
+        None,
+        gt=0,
+        description="mean response time, in seconds over the last 30 seconds, above which tuples"
+        " are shed where queries allow it",
+    )
 
 
 class PolicyConfig(Section):
@@ -59,9 +72,9 @@ class Pipeline(Settings):
         " `policy: {name: cqc}`",
     )
     spark: SparkConfig = Field(default_factory=SparkConfig, description="the Spark session")
-    classes: dict[str, Priority] = Field(
-        default_factory=lambda: {"default": 1.0},
-        description="priority by class name; higher is more important",
+    classes: dict[str, Annotated[ClassConfig, BeforeValidator(alone("priority"))]] = Field(
+        default_factory=lambda: {"default": ClassConfig(priority=1.0)},
+        description="classes by name, each with its priority; higher is more important",
         min_length=1,
     )
     streams: dict[Name, StreamConfig] = Field(description="streams by name", min_length=1)
@@ -79,6 +92,12 @@ class Pipeline(Settings):
     def origins(self) -> dict[str, str]:
         """The origin of each value that is not a default: the file, a variable or a flag."""
         return self._origins
+
+    def class_models(self) -> tuple[QueryClass, ...]:
+        return tuple(
+            QueryClass(name=name, priority=section.priority, target_s=section.target_s)
+            for name, section in self.classes.items()
+        )
 
     def stream_models(self) -> tuple[Stream, ...]:
         return tuple(
@@ -100,7 +119,7 @@ class Pipeline(Settings):
 
     def query_models(self) -> tuple[Query, ...]:
         """Return the queries that fill the views, followed by the others."""
-        lowest = min(self.classes, key=lambda name: self.classes[name])
+        lowest = min(self.classes, key=lambda name: self.classes[name].priority)
         views = tuple(
             View(
                 name=name,
@@ -124,6 +143,10 @@ class Pipeline(Settings):
                 deadline_s=query.deadline_s,
                 qos=QoSGraph(tuple(query.qos)) if query.qos else None,
                 allows_shedding=query.allows_shedding,
+                loss=QoSGraph(tuple(query.loss)) if query.loss else None,
+                value=ValueGraph(query.value.column, tuple(query.value.points))
+                if query.value
+                else None,
                 start_from=query.from_,
                 on_error=query.on_error,
                 cut=query.cut,

@@ -84,6 +84,16 @@ def _place(value: object) -> object:
     return text
 
 
+class ValueConfig(Section):
+    """The utility of a query's tuples by the value of a column: the least useful are shed first."""
+
+    column: str = Field(min_length=1, description="a numeric column of the stream")
+    points: list[tuple[float, float]] = Field(
+        min_length=1,
+        description="points of value and utility, in ascending value, as in [[20, 0], [40, 1]]",
+    )
+
+
 class QueryConfig(Section):
     """A continuous query."""
 
@@ -111,6 +121,14 @@ class QueryConfig(Section):
     )
     allows_shedding: bool = Field(
         False, description="whether the query's tuples may be dropped in overload"
+    )
+    loss: list[tuple[float, float]] | None = Field(
+        None,
+        description="utility of the results by the share of tuples that are dropped, from 0 to 1,"
+        " as in [[0, 1], [0.2, 0.9], [1, 0]]; if not set, it falls evenly",
+    )
+    value: ValueConfig | None = Field(
+        None, description="by the value of which column tuples are dropped; if not set, at random"
     )
     from_: Annotated[str, BeforeValidator(_place)] = Field(
         "oldest",

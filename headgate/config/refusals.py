@@ -11,6 +11,7 @@ from headgate.config.yaml_file import Place
 from headgate.errors import ConfigRefused, UnknownKey
 from headgate.extensions.declared_options import hint
 from headgate.model.qos_graph import QoSGraph
+from headgate.model.shedding import ValueGraph
 from headgate.model.stream import NAME_RULE
 
 SECRET = {"spark", "options"}
@@ -22,6 +23,9 @@ TYPES = {
     "list": "a list", "tuple": "a list",
 }  # fmt: skip
 """The types of values in words, by how the names of pydantic's errors begin."""
+
+SHORT = ("priority",)
+"""The place inside a class of its one value, in the short form `H: 6`."""
 
 MISSING = "given: it has no default"
 """What is expected of a key that is missing."""
@@ -93,7 +97,7 @@ def _type(detail: Mapping[str, Any], place: Place, key: str) -> str | None:
     words = TYPES.get(kind.split("_")[0])
     if words is None or not kind.endswith(("_type", "_parsing", "_from_float", "_number")):
         return None
-    if tail:  # one of several alternatives
+    if tail and tail != SHORT:  # one of several alternatives
         return "a text, a number, true or false"
     unit = _unit(key) if "number" in words else None
     return f"{words} of {unit}" if unit and not unit.startswith("per") else words
@@ -120,7 +124,7 @@ def taken_names(
 def wrong_queries(
     where: str, queries: Mapping[str, QueryConfig], classes: Collection[str]
 ) -> Refusals:
-    """Yield a refusal for each class that does not exist, wrong sink and wrong QoS graph."""
+    """Yield a refusal for each class that does not exist, wrong sink and wrong graph."""
     for name, query in queries.items():
         place = ("queries", name)
         if query.class_ not in classes:
@@ -141,15 +145,27 @@ def wrong_queries(
                     path=where, key=f"queries.{name}.sink.{key}", value=value, expected=expected
                 ),
             )
-        try:
-            QoSGraph(tuple(query.qos or [(0.0, 1.0)]))
-        except ConfigRefused as refused:
+        for key, refused in _wrong_graphs(query):
             yield (
-                (*place, "qos"),
+                (*place, key),
                 ConfigRefused(
-                    path=where, key=f"queries.{name}.qos", value=None, expected=refused.expected
+                    path=where, key=f"queries.{name}.{key}", value=None, expected=refused.expected
                 ),
             )
+
+
+def _wrong_graphs(query: QueryConfig) -> Iterator[tuple[str, ConfigRefused]]:
+    """Yield the key of each graph that makes no sense, and its refusal."""
+    for key, points in (("qos", query.qos), ("loss", query.loss)):
+        try:
+            QoSGraph(tuple(points or [(0.0, 1.0)]))
+        except ConfigRefused as refused:
+            yield key, refused
+    if query.value is not None:
+        try:
+            ValueGraph(query.value.column, tuple(query.value.points))
+        except ConfigRefused as refused:
+            yield "value", refused
 
 
 def first_of(refusals: Refusals) -> ConfigRefused:

@@ -36,3 +36,12 @@ def named(key: str) -> Callable[[object], object]:
     {'format': 'parquet'}
     """
     return lambda value: {key: value} if isinstance(value, str) else value
+
+
+def alone(key: str) -> Callable[[object], object]:
+    """Return a validator that reads anything but a section as a section with one key.
+
+    >>> alone("priority")(6)
+    {'priority': 6}
+    """
+    return lambda value: value if isinstance(value, Mapping | BaseModel) else {key: value}

@@ -106,7 +106,10 @@ class LastMinute:
         for step in self._steps:
             call = step.call
             unit_of_part += call.units
-            tuples += [0 if unit in step.failed else call.tuples for unit in call.units]
+            tuples += [
+                0 if unit in step.failed else call.tuples - shed
+                for unit, shed in zip(call.units, step.shed or [0] * len(call.units), strict=True)
+            ]
             parts += step.responses_s
         self._steps, self._values = [], 0
         units, places = np.unique(unit_of_part, return_inverse=True)

@@ -22,7 +22,7 @@ from headgate.metrics.stale_time import StaleTime
 from headgate.metrics.utility import Utility
 from headgate.metrics.waiting import Waiting
 from headgate.model.arrays import Floats, Ints, moved, places_before
-from headgate.model.events import Event, StepFinished, TrainArrived, TuplesShed, UnitFailed
+from headgate.model.events import Event, StepFinished, TrainArrived, UnitFailed
 from headgate.model.network.network import Network
 from headgate.model.network.unit_table import UnitTable
 
@@ -122,11 +122,6 @@ class RunMetrics:
                 self._arrive(event, passed_s)
             case StepFinished():
                 self._finish(event)
-            case TuplesShed():
-                unit = self.network.places[event.unit]
-                self._sums[SHED, unit] += event.tuples
-                self._sums[DUE, unit] += self._due(unit, event.tuples)
-                self._pending[unit] -= event.tuples
             case UnitFailed():
                 if not any(error is event.error for error in self.errors):  # segments fail together
                     self.errors.append(event.error)
@@ -242,6 +237,10 @@ class RunMetrics:
             np.add.at(self._sums[BACKFILLED], all_units, event.backfilled)
         units = [places[number] for number in call.units if number not in event.failed]
         self._sums[TUPLES_IN, units] += call.tuples
+        for unit, shed in zip(all_units, event.shed, strict=False):  # nothing where none is shed
+            self._sums[TUPLES_IN, unit] -= shed
+            self._sums[SHED, unit] += shed
+            self._sums[DUE, unit] += self._due(unit, shed)
         self._pending[units] -= call.tuples
         self._sums[BUSY_S, all_units] += event.seconds / len(call.units)
 

@@ -79,6 +79,8 @@ class StepFinished:
     backfilled: tuple[int, ...] = ()
     """By unit, the number of results of tuples that were in the log before its query was added.
     They have no response time. Empty if there are none."""
+    shed: tuple[int, ...] = ()
+    """By unit, how many tuples of the call it has dropped. Empty where none has."""
     samples: tuple[ConditionSample, ...] = ()
     """Samples of the units whose conditions were measured after the call."""
 
@@ -112,21 +114,21 @@ class ClockTicked:
 
 @dataclass(frozen=True, slots=True)
 class Overloaded:
-    """A budget is used up: until `until_s`, tuples are shed where queries allow it."""
+    """A budget is used up, or still will be until `until_s`."""
 
     at_s: float
     until_s: float
 
 
 @dataclass(frozen=True, slots=True)
-class TuplesShed:
-    """A unit skips the trains `first_train`, ..., `end_train` − 1 without processing them."""
+class SheddingChanged:
+    """From a train on, a unit drops a fraction of its tuples; `Drop` says which."""
 
     at_s: float
     unit: int
     first_train: int
-    end_train: int
-    tuples: int
+    fraction: float
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,7 @@ Event = (
     | UnitDelayed
     | ClockTicked
     | Overloaded
-    | TuplesShed
+    | SheddingChanged
     | QueryStopped
     | NetworkChanged
     | PolicyChanged
@@ -208,6 +210,6 @@ def units_in(event: Event) -> tuple[int, ...]:
     match event:
         case StepStarted() | StepFinished():
             return event.call.units
-        case UnitFailed() | UnitDelayed() | QueryStopped() | TuplesShed():
+        case UnitFailed() | UnitDelayed() | QueryStopped() | SheddingChanged():
             return (event.unit,)
     return ()

@@ -41,6 +41,13 @@ class Kind:
         return ""
 
     @property
+    def refuses_shedding(self) -> str:
+        """Why no tuples may be dropped before it; empty if they may."""
+        if self.by_number:
+            return "has windows by ROWS: without some tuples, all later ones would lie in others"
+        return ""
+
+    @property
     def in_common(self) -> object:
         """A value that is equal for queries that had better run in one call; None if there is none.
 

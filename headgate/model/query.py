@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Literal
 
-from headgate.errors import ConfigRefused, OptionRefused, QueryRefused
+from headgate.errors import ConfigRefused, OptionRefused, QueryRefused, UnknownName
 from headgate.extensions import sink_entry, sink_names
 from headgate.extensions.declared_options import SinkEntry, hint
 from headgate.model.argument_types import refuse_types
 from headgate.model.plan import Lane
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.readable import Readable
+from headgate.model.shedding import ValueGraph
 from headgate.model.stream import NAME, NAME_RULE
 
 Deliver = Callable[[Any, str], object]
@@ -31,10 +32,39 @@ OnError = Literal["fail", "dead_letter"]
 
 @dataclass(frozen=True, kw_only=True)
 class QueryClass:
-    """A class of queries of the same importance (CQC §3); priority 6 gets twice the time of 3."""
+    """A class of queries of the same importance (CQC §3); priority 6 gets twice the time of 3.
+
+    Args:
+        target_s: the mean response time that is asked for, over the last 30 seconds.
+    """
 
     name: str
     priority: float
+    target_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.target_s is not None and not 0 < self.target_s < inf:
+            raise ConfigRefused(
+                path=f"class '{self.name}'", key="target_s", value=self.target_s,
+                expected="above 0 seconds",
+            )  # fmt: skip
+
+
+def query_class_of(name: str, values: float | Mapping[str, float | None]) -> QueryClass:
+    """Return a class from its priority, or from a mapping with its fields.
+
+    >>> query_class_of("H", {"priority": 6, "target_s": 0.5})
+    QueryClass(name='H', priority=6, target_s=0.5)
+    """
+    fields: Mapping[str, Any] = values if isinstance(values, Mapping) else {"priority": values}
+    for key in fields:
+        if key not in (keys := ("priority", "target_s")):
+            raise UnknownName(kind="key", name=str(key), known=keys, where=f"class '{name}'")
+    if "priority" not in fields:
+        raise ConfigRefused(
+            path=f"class '{name}'", key="priority", value=None, expected="a number above 0"
+        )
+    return QueryClass(name=name, **fields)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -172,6 +202,10 @@ class Query(Readable):
     """A continuous query.
 
     Args:
+        loss: the utility of its results by the share of tuples that are dropped, from 0 to 1; None:
+            it falls evenly, from 1 to 0.
+        value: the utility of its tuples by the value of a column; then those that are worth least
+            are dropped first. None: any are.
         cut: whether its cheap conditions run as a segment of their own, before the function calls;
             tuples that pass them wait in a queue between the two. None lets the policy decide.
         start_from: where a new query begins: with the `oldest` tuple in the log, `now`, or with the
@@ -193,6 +227,8 @@ class Query(Readable):
     deadline_s: float | None = None
     qos: QoSGraph | None = None
     allows_shedding: bool = False
+    loss: QoSGraph | None = None
+    value: ValueGraph | None = None
     cut: bool | None = None
     statistics: QueryStatistics | None = None
     apply: Apply | None = None

@@ -11,7 +11,7 @@ from headgate.language.unread import unread_path
 from headgate.model.network.derived import lifted
 from headgate.model.network.network import Network, Path
 from headgate.model.plan import ALL
-from headgate.model.query import QueryClass, QueryStatistics
+from headgate.model.query import QueryStatistics
 from headgate.model.stream import DERIVED, Stream
 from headgate.policies import Policy, policies, policy_named
 from headgate.policies.registry import refuse_inside
@@ -35,9 +35,7 @@ def simulated_parts(pipeline: Pipeline) -> PipelineParts:
         StatisticsMissing: a query's statistics are in neither.
     """
     paths, streams = unread_paths(pipeline)
-    classes = tuple(
-        QueryClass(name=name, priority=priority) for name, priority in pipeline.classes.items()
-    )
+    classes = pipeline.class_models()
     network = Network(tuple(streams), classes, lifted(paths, streams, classes))
     return PipelineParts(network, _statistics_of(pipeline, paths))
 

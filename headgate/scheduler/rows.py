@@ -12,8 +12,8 @@ from headgate.model.arrays import Ints
 from headgate.model.events import (
     Event,
     QueryStopped,
+    SheddingChanged,
     StepFinished,
-    TuplesShed,
     UnitDelayed,
     UnitFailed,
 )
@@ -76,11 +76,6 @@ class Rows:
         orders = tuple((ids[row], order) for row, order in call.orders)
         return replace(call, units=tuple(ids[row] for row in call.units), orders=orders)
 
-    def skip(self, event: TuplesShed) -> TuplesShed:
-        """Return the skip of a unit with its id for its row."""
-        ids = self.network.ids
-        return replace(event, unit=ids[event.unit]) if ids else event
-
 
 def in_rows(event: Event, row_by_id: Mapping[int, int]) -> Event:
     """Return an event with the row of each unit in place of its id."""
@@ -95,6 +90,6 @@ def in_rows(event: Event, row_by_id: Mapping[int, int]) -> Event:
                     replace(sample, unit=row_by_id[sample.unit]) for sample in event.samples
                 ),
             )
-        case UnitDelayed() | UnitFailed() | QueryStopped() | TuplesShed():
+        case UnitDelayed() | UnitFailed() | QueryStopped() | SheddingChanged():
             return replace(event, unit=row_by_id[event.unit])
     return event

@@ -1,6 +1,6 @@
 """The scheduler: holds the unit table, cursors and running calls, and asks the policy."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
 
 import numpy as np
@@ -10,13 +10,11 @@ from headgate.model.events import (
     Event,
     Measured,
     NetworkChanged,
-    Overloaded,
     PolicyChanged,
     QueryStopped,
     StepFinished,
     StepStarted,
     TrainArrived,
-    TuplesShed,
     UnitDelayed,
     UnitFailed,
 )
@@ -29,11 +27,11 @@ from headgate.scheduler.feeds import feeds_of
 from headgate.scheduler.filter_order import ConditionOrders
 from headgate.scheduler.fusion import check, fuse
 from headgate.scheduler.monitor import Monitor
+from headgate.scheduler.overload import Commit, LossOf, Overload
 from headgate.scheduler.queue_columns import QueueColumns
 from headgate.scheduler.queues import StreamBuffer
 from headgate.scheduler.rows import Rows
 from headgate.scheduler.selecting import Selecting, selecting
-from headgate.scheduler.shedder import skips_of
 from headgate.scheduler.statistics import Statistics
 from headgate.scheduler.together import Together, call_groups
 
@@ -46,8 +44,9 @@ class Scheduler:
         train_tuples: the most tuples per call (Aurora §4.2); a call takes at least one train.
         most_fused: the most units that share a call.
         statistics: learns cost and selectivity from outcomes; None if the table has them.
-        shed: commits that units skip trains, and returns the skips that it has committed. Without
-            it, nothing is ever shed.
+        shed: commits what units drop from now on, and returns the changes that it has committed.
+            Without it, nothing is ever shed.
+        loss_of: as in `Overload`.
         call_bytes: the most memory for the tuples of a call; a call takes at least one train.
         first_trains: the first train of each stream's log, for a run that resumes.
         cursors: the next train of each unit, for a run that resumes.
@@ -66,7 +65,8 @@ class Scheduler:
         train_tuples: int = ALL,
         most_fused: int = 1,
         call_bytes: float = inf,
-        shed: Callable[[Sequence[TuplesShed]], Sequence[TuplesShed]] | None = None,
+        shed: Commit | None = None,
+        loss_of: LossOf = lambda unit: None,
         statistics: Statistics | None = None,
         first_trains: Sequence[int] = (),
         cursors: Ints | None = None,
@@ -85,11 +85,11 @@ class Scheduler:
         self._most_tuples = [train_tuples] * len(firsts)
         self._idle, self._active = np.ones((2, len(table)), dtype=np.bool_)
         self._delayed_until_s, self._retry_at_s = np.full(len(table), inf), inf
-        self._commit_shed, self._overloaded_until_s = shed, -inf
         self._running = self._calls = self._figures = 0
         self._more_follow = False
         self._monitor: Monitor | None = None
         self._selecting: Selecting | None = None
+        self.overload = None if shed is None else Overload(self.rows, shed, workers, loss_of)
         self._prepare()
 
     @property
@@ -102,6 +102,8 @@ class Scheduler:
         event = self.rows.event(event)
         if self._monitor is not None:
             self._monitor.hear(event)
+        if self.overload is not None:
+            self.overload.hear(event)
         match event:
             case TrainArrived():
                 self.buffers[event.stream].append(event)
@@ -115,8 +117,6 @@ class Scheduler:
             case StepFinished():
                 self._finish(event)
                 self._more_follow = event.more_follow
-            case Overloaded():
-                self._overloaded_until_s = event.until_s
             case UnitDelayed():
                 self._delayed_until_s[event.unit] = event.until_s
                 self._retry_at_s = min(self._retry_at_s, event.until_s)
@@ -136,8 +136,8 @@ class Scheduler:
         if self._monitor is not None and now_s >= self.policy.wake_at_s:
             self._tell(self._monitor.measured(now_s))
         self._try_again(now_s)
-        if now_s < self._overloaded_until_s:
-            self._shed(now_s)
+        if self.overload is not None:
+            self.overload.look(now_s, self._units, self.groups)
         calls: list[BoxCall] = []
         while self._running < self.workers and not self._more_follow:
             call = self._next_call(now_s)
@@ -170,18 +170,6 @@ class Scheduler:
         units = units[self._active[units]]
         return int(self.cursors[units].min()) if len(units) else self.buffers[stream].end
 
-    def _shed(self, now_s: float) -> None:
-        """Skip pending trains of queries that allow shedding, as far as the skips are committed."""
-        if self._commit_shed is None:
-            return
-        paths = self.network.paths
-        allowed = [unit for unit in self.ready if paths[unit].query.allows_shedding]
-        skips = skips_of(allowed, self.table, self.cursors, self.buffers, now_s)
-        for event in map(self.rows.event, self._commit_shed([*map(self.rows.skip, skips)])):
-            assert isinstance(event, TuplesShed)
-            self.cursors[event.unit] = event.end_train
-            self._refresh(np.array([event.unit]))
-
     def _adopt(self, rows: Rows) -> None:
         """Work on these rows from now on; other threads read them as `rows`."""
         self.network, self.table, self.cursors = rows.network, rows.table, rows.cursors
@@ -192,7 +180,7 @@ class Scheduler:
         self._units_of_stream = grouped(self.table["stream"], len(self.network.streams))
         self._whole = [path.runs_whole for path in self.network.paths]
         self._columns = QueueColumns(self.network)
-        units = units_of(self.network)
+        self._units = units = units_of(self.network)
         if self.statistics is not None:
             self.statistics.connect(feeds_of(units), self.table)
         self.policy.prepare(units)
@@ -228,6 +216,8 @@ class Scheduler:
         self._retry_at_s = float(self._delayed_until_s.min(initial=inf))
         statistics = None if self.statistics is None else self.statistics.moved(table, before)
         self._adopt(Rows(event.network, table, cursors, statistics, self._orders.moved(before)))
+        if self.overload is not None:
+            self.overload.change(self.rows, begin)
         for stream in sorted(event.first_trains):
             self.buffers.append(StreamBuffer(event.first_trains[stream]))
             self._most_tuples.append(self.train_tuples)
@@ -309,7 +299,10 @@ class Scheduler:
         self._calls += 1
         self._running += 1
         self._rest(units)
-        self._tell(StepStarted(now_s, call))
+        started = StepStarted(now_s, call)
+        if self.overload is not None:
+            self.overload.hear(started)
+        self._tell(started)
         return call
 
     def _tell(self, event: StepStarted | StepFinished | Measured) -> None:

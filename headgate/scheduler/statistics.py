@@ -128,15 +128,18 @@ class Statistics:
         """
         for sample in event.samples:
             self._learn_conditions(sample)
-        tuples, units = event.call.tuples, np.array(event.call.units)
-        if not tuples:
+        units = np.array(event.call.units)
+        tuples = event.call.tuples - np.array(event.shed or np.zeros_like(units))
+        ran = tuples > 0
+        if not ran.any():
             return units
+        units, tuples = units[ran], tuples[ran]
         lane = int(event.lane == "job")
         table["lane"][units] = lane
         self._learn_cost(lane, units, tuples, event.seconds)
         keep = (1 - self.smoothing) ** (tuples / self.window_tuples)
         # Never 0, so that a query without output so far is still run and measured again.
-        seen = (np.array(event.instants or event.tuples_out) + 1) / (tuples + 2)
+        seen = (np.array(event.instants or event.tuples_out)[ran] + 1) / (tuples + 2)
         before = table["box_selectivity"][units]
         table["box_selectivity"][units] = keep * before + (1 - keep) * seen
         moved = np.abs(self._overhead_s / self._published_s - 1) > WORTH_PUBLISHING
@@ -182,7 +185,7 @@ class Statistics:
             tuple(selectivity.tolist()), tuple(cost_s.tolist())
         )
 
-    def _learn_cost(self, lane: int, units: Ints, tuples: int, seconds: float) -> None:
+    def _learn_cost(self, lane: int, units: Ints, tuples: Ints, seconds: float) -> None:
         costs_s, doubts_of = self._cost_s[lane], self._doubt[lane]
         parts_s = costs_s[units] * tuples
         overhead_s = self._overhead_s[lane]

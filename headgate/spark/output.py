@@ -37,6 +37,7 @@ class Output:
         due_at_s: for results of time windows, the instants at which they were due: the ends of the
             windows on the arrival clock or, for event time, the arrivals that closed them.
         letters: the tuples that were left out because an expression failed on them.
+        shed: how many tuples of the call the query has dropped.
     """
 
     table: pa.Table
@@ -45,6 +46,7 @@ class Output:
     places: Times | None = None
     due_at_s: Floats | None = None
     letters: tuple[RowLetter, ...] = ()
+    shed: int = 0
 
     @property
     def instants(self) -> int:

@@ -217,6 +217,19 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
             "streams.sensors.options.path: expected a text, a number, true or false, got a list",
         ),
         ("queries.hot.qos", [[0, 1], [1, 2]], "queries.hot.qos must be falling or level"),
+        ("queries.hot.loss", [[0, 1], [1, 2]], "queries.hot.loss must be falling or level"),
+        (
+            "queries.hot.value",
+            {"column": "heat", "points": [[1, 1], [0, 1]]},
+            "queries.hot.value must be in strictly ascending value",
+        ),
+        ("classes.H", {"target_s": 1}, "classes.H.priority must be given"),
+        ("classes.H", {"priority": 6, "target_s": 0}, "classes.H.target_s is 0, but must be above"),
+        (
+            "classes.H",
+            {"priority": 6, "taget_s": 1},
+            "classes.H: unknown key 'taget_s'; did you mean 'target_s'?",
+        ),
     ],
 )
 def test_a_mistake_is_answered_with_file_key_and_what_was_expected(

@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
+from kit.gates import balanced, until
 from pyspark.sql import SparkSession
 
 from headgate import Headgate, Query, Stream
@@ -29,9 +30,14 @@ that can be processed; the critical class is a quarter of the work."""
 
 
 def _started(
-    spark: SparkSession, folder: Path, policy: str, rate_per_s: int, train_tuples: int
-) -> Headgate:
-    """Return a started Headgate: eight queries on one worker, fed by a generator."""
+    spark: SparkSession, folder: Path, policy: str, rate_per_s: int, train_tuples: int,
+    sheds: bool = False,
+) -> Headgate:  # fmt: skip
+    """Return a started Headgate: eight queries on one worker, fed by a generator.
+
+    Args:
+        sheds: whether tuples may be dropped from the six queries that are not critical.
+    """
     gate = Headgate(
         spark, state=folder / policy, policy=policy, classes={"critical": 6, "other": 1}, workers=1,
         most_fused=1, rehearsal_s=0, memory_bytes=MEMORY, train_tuples=train_tuples,
@@ -40,7 +46,10 @@ def _started(
     gate.add_stream(Stream(name="sensors", format="headgate", options=options, trigger_s=0.1))
     for number in range(8):
         kind = "critical" if number < 2 else "other"
-        gate.add_query(Query(name=f"q{number}", sql=WORK.format(number), query_class=kind))
+        gate.add_query(Query(
+            name=f"q{number}", sql=WORK.format(number), query_class=kind,
+            allows_shedding=sheds and kind == "other",
+        ))  # fmt: skip
     gate.start()
     return gate
 
@@ -73,6 +82,24 @@ def _overloaded(
     report = gate.stop()
     assert report is not None
     return gate, report, most
+
+
+def test_what_is_too_much_is_dropped_from_queries_that_allow_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    gate = _started(spark, tmp_path, "cqc", 2500, FEW, sheds=True)
+    until(lambda: any(account.shed for account in gate.accounts().values()), gate)
+    rows = {row["query"]: row for row in gate.status()["queries"]}
+    text = gate.explanation("q7").text()
+    report = gate.stop()
+    assert report is not None
+    accounts = gate.accounts()
+    balanced(gate)
+    assert [accounts[name].shed for name in ("q0", "q1")] == [0, 0]
+    assert sum(line.shed for line in report.queries) == report.total.shed > 0
+    shedding = [row["shedding"] for row in rows.values() if row["shedding"] is not None]
+    assert all(0 < part["fraction"] <= 1 and part["reason"] for part in shedding)
+    assert "shedding" in text
 
 
 def _check(

@@ -12,7 +12,6 @@ from kit.networks import line, network, select
 from headgate.metrics.line import Line
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
-from headgate.model.events import TuplesShed
 from headgate.model.network.network import Network
 from headgate.model.network.unit_table import unit_table
 from headgate.model.network.units import units_of
@@ -42,9 +41,12 @@ def test_qos_is_the_mean_utility_of_the_results() -> None:
 
 def test_a_dropped_tuple_counts_as_results_without_utility() -> None:
     run, _ = judged(a={"qos": GRAPH})
-    for event in (arrival(0, 0, 8), end(1, (0,), 4, [1.0, 1.0]), TuplesShed(2.0, 0, 1, 2, 4)):
+    finished = replace(end(1, (0,), 8, [1.0, 1.0]), shed=(4,))
+    for event in (arrival(0, 0, 8), finished):
         run.hear(event)
-    assert line_of(run).qos == pytest.approx(2 / (2 + 0.5 * 4))
+    line = line_of(run)
+    assert line.qos == pytest.approx(2 / (2 + 0.5 * 4))
+    assert (line.tuples_in, line.shed, line.pending) == (4, 4, 0)
 
 
 def test_waiting_tuples_count_at_their_present_age() -> None:

@@ -4,12 +4,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headgate.errors import ConfigRefused
 from headgate.model.network.network import Box, Network, Path
 from headgate.model.network.operator import Operator
 from headgate.model.network.unit_table import unit_table
 from headgate.model.network.units import units_of
+from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.scheduler.shedder import Load, Shedder
@@ -17,11 +20,19 @@ from headgate.scheduler.shedder import Load, Shedder
 Boxes = tuple[tuple[float, float], ...]
 
 
-def query(name: str, *boxes: tuple[float, float], allows: bool = True, weight: float = 1.0) -> Path:
+def query(
+    name: str, *boxes: tuple[float, float], allows: bool = True, weight: float = 1.0,
+    loss: QoSGraph | None = None,
+) -> Path:  # fmt: skip
     """Return a query of boxes of (cost, selectivity)."""
     return Path(
         query=Query(
-            name=name, sql="SELECT 1", query_class="only", allows_shedding=allows, weight=weight
+            name=name,
+            sql="SELECT 1",
+            query_class="only",
+            allows_shedding=allows,
+            weight=weight,
+            loss=loss,
         ),
         stream="s",
         operators=tuple(Operator(kind="select", cost_s=c, selectivity=s) for c, s in boxes),
@@ -37,13 +48,30 @@ def rates(
         (Stream(name="s", format="rate"),), (QueryClass(name="only", priority=1),), paths
     )
     units = units_of(network)
-    table, shedder = unit_table(units), Shedder(**{"headroom": 1.0, **options})
+    table, shedder = unit_table(units), Shedder(**{"headroom": 1.0, "stops_at": 1.0, **options})
     nobody = np.zeros(len(paths), dtype=np.int64)
     waiting = nobody if pending is None else np.array(pending)
     first = shedder.rates(Load(0.0, np.array([0]), nobody, workers), units, table)
     assert first.tolist() == [0.0] * len(paths)  # nothing is known of the load yet
     load = Load(1.0, np.array([per_s]), waiting, workers)
     return shedder.rates(load, units, table).tolist()
+
+
+def run_of(*paths: Path, loads: list[tuple[int, dict[str, Any]]], **options: Any) -> list[Any]:
+    """Return the rates and the reason after each second, given its arrivals and what else holds."""
+    network = Network(
+        (Stream(name="s", format="rate"),), (QueryClass(name="only", priority=1),), paths
+    )
+    units = units_of(network)
+    table, shedder = unit_table(units), Shedder(**{"headroom": 1.0, **options})
+    nobody, arrived, decisions = np.zeros(len(paths), dtype=np.int64), 0, []
+    shedder.rates(Load(0.0, np.array([0]), nobody, 1), units, table)
+    for second, (per_s, more) in enumerate(loads, start=1):
+        arrived += per_s
+        load = Load(float(second), np.array([arrived]), nobody, 1, **more)
+        rates = shedder.rates(load, units, table)
+        decisions.append(([round(rate, 6) for rate in rates.tolist()], shedder.reason))
+    return decisions
 
 
 # Ten tuples a second at 0.1 s each: every query asks for all of one worker's time.
@@ -99,7 +127,7 @@ def test_a_shared_box_drops_only_where_every_reader_allows_it() -> None:
             (shared,),
         )  # fmt: skip
         units = units_of(network)
-        shedder = Shedder(headroom=1.0)
+        shedder = Shedder(headroom=1.0, stops_at=1.0)
         drop_rates = [
             shedder.rates(
                 Load(at_s, np.array([n]), np.zeros(1, dtype=np.int64), 1), units, unit_table(units)
@@ -151,3 +179,128 @@ def test_settings_that_make_no_sense_are_refused_by_their_names() -> None:
     ):
         with pytest.raises(ConfigRefused, match=f"shedder: {key} is {value}"):
             Shedder(**{key: value})
+
+
+THREE = (
+    query("dear", (0.1, 1.0), weight=1e6),
+    query("middle", (0.1, 0.5), weight=1e3),
+    query("cheap", (0.1, 0.1), weight=1e-2),
+)
+"""Worth w S / C̄: 10⁷, 5 · 10³ and 10⁻². Each asks for 0.1 s a tuple."""
+
+
+@pytest.mark.parametrize(
+    ("per_s", "expected"),
+    [
+        (3, [0.0, 0.0, 0.0]),
+        (4, [0.0, 0.0, 0.2 / 0.4]),  # 1.2 s of work a second, 0.2 too many
+        (5, [0.0, 0.0, 1.0]),
+        (6, [0.0, 0.2 / 0.6, 1.0]),
+        (10, [0.0, 1.0, 1.0]),
+        (20, [0.5, 1.0, 1.0]),
+    ],
+)
+def test_three_queries_lose_in_the_order_of_their_worth(per_s: int, expected: list[float]) -> None:
+    assert rates(*THREE, per_s=per_s) == pytest.approx(expected)
+
+
+def test_a_loss_graph_says_how_much_a_share_is_worth() -> None:
+    # The first half of its tuples is worth a fifth of the slope, 0.2 · 10; the rest 1.8 · 10.
+    tolerant = query("tolerant", (0.1, 1.0), loss=QoSGraph(((0, 1), (0.5, 0.9), (1, 0))))
+    even = query("even", (0.1, 0.5))  # 5 all the way
+    assert rates(even, tolerant, per_s=6) == pytest.approx([0.0, 0.2 / 0.6])
+    assert rates(even, tolerant, per_s=10) == pytest.approx([0.5, 0.5])
+    assert rates(even, tolerant, per_s=20) == pytest.approx([1.0, 0.5])
+    assert rates(even, tolerant, per_s=40) == pytest.approx([1.0, 0.75])
+
+
+def test_tuples_that_are_worth_less_by_their_values_go_first() -> None:
+    # A half of `valued` has no value at all; the other half is worth twice the mean, 20.
+    valued, even = query("valued", (0.1, 1.0)), query("even", (0.1, 0.5))
+    losses = {1: QoSGraph(((0, 1), (0.5, 1), (1, 0)))}
+    ((shed, _),) = run_of(even, valued, loads=[(10, {"losses": losses})], stops_at=1.0)
+    assert shed == [0.5, 0.5]
+    ((shed, _),) = run_of(even, valued, loads=[(20, {"losses": losses})], stops_at=1.0)
+    assert shed == [1.0, 0.5]
+    # With a loss graph too, both halves cost the same, 10 against the 5 of `even`.
+    both = query("valued", (0.1, 1.0), loss=QoSGraph(((0, 1), (0.5, 0.5), (1, 0.5))))
+    ((shed, _),) = run_of(even, both, loads=[(10, {"losses": losses})], stops_at=1.0)
+    assert shed == [1.0, 0.0]
+
+
+def test_units_that_share_code_drop_the_same_or_nothing() -> None:
+    # Together 15 results for 0.2 s, which is 75 a second saved; `other` gives 100.
+    pair = query("a", (0.1, 0.5)), query("b", (0.1, 1.0))
+    paths = (*pair, query("other", (0.01, 1.0)))
+    together = {"groups": np.array([7, 7, 3])}
+    ((shed, _),) = run_of(*paths, loads=[(6, together)], stops_at=1.0)
+    assert shed == [round(0.26 / 1.2, 6)] * 2 + [0.0]
+    strict = query("a", (0.1, 0.5)), query("b", (0.1, 1.0), allows=False), paths[2]
+    ((shed, _),) = run_of(*strict, loads=[(6, together)], stops_at=1.0)
+    assert shed == [0.0, 0.0, 1.0]
+
+
+def test_it_starts_and_stops_at_different_loads() -> None:
+    loads = [(11, {}), (9, {}), (8, {}), (7, {}), (8, {}), (8, {}), (8, {})]
+    decisions = run_of(RICH, loads=loads)
+    shed = [rate for (rate,), _ in decisions]
+    # A mean over the last 5 s: 11, 10, 9.33, 8.75, 8.6, 8 and 7.8 a second; it stops below 9.
+    assert [rate > 0 for rate in shed] == [True, True, True, False, False, False, False]
+    assert shed[0] == pytest.approx(0.2 / 1.1, abs=1e-6)
+    assert [reason for _, reason in decisions][:4] == ["more arrives than can be processed"] * 3 + [
+        ""
+    ]
+
+
+def test_poor_qos_makes_it_relieve_the_workers_step_by_step_and_back() -> None:
+    poor = (5, {"poor": "class H has a mean response of 3 s", "acceptable": False})
+    undecided, well = (5, {"acceptable": False}), (5, {})
+    decisions = run_of(RICH, loads=[well, poor, poor, undecided, well, well, well])
+    assert [rate for (rate,), _ in decisions] == pytest.approx([0, 0.2, 0.4, 0.4, 0.2, 0, 0])
+    assert decisions[2][1] == decisions[3][1] == "class H has a mean response of 3 s"
+
+
+def test_a_full_budget_takes_more_and_more_also_of_what_waits() -> None:
+    network = Network(
+        (Stream(name="s", format="rate"),), (QueryClass(name="only", priority=1),), (RICH,)
+    )
+    units, waits = units_of(network), np.array([5])
+    table, shedder = unit_table(units), Shedder()
+    shares = [
+        float(shedder.rates(
+            Load(float(second), np.array([0]), waits, 1, full=True, drops_queues=True), units, table
+        )[0])
+        for second in range(4)
+    ]  # fmt: skip
+    # 0.5 s of work waits. Each second a quarter of the worker's time more is to be saved.
+    assert shares == pytest.approx([0.0, 0.5, 1.0, 1.0])
+
+
+@given(
+    loads=st.lists(st.integers(0, 40), min_size=1, max_size=12),
+    allows=st.lists(st.booleans(), min_size=3, max_size=3),
+    weights=st.lists(st.sampled_from([0.0, 0.5, 1.0, 9.0]), min_size=3, max_size=3),
+    poor=st.booleans(),
+)
+def test_it_drops_shares_only_where_that_is_allowed_and_never_less_worth_later(
+    loads: list[int], allows: list[bool], weights: list[float], poor: bool
+) -> None:
+    paths = [
+        query(f"q{number}", (0.1, 1.0), allows=allows[number], weight=weights[number])
+        for number in range(3)
+    ]
+    more = {"poor": "slow", "acceptable": False} if poor else {}
+    for shed, reason in run_of(*paths, loads=[(per_s, more) for per_s in loads]):
+        assert all(
+            0 <= rate <= 1 and (rate == 0 or allowed)
+            for rate, allowed in zip(shed, allows, strict=True)
+        )
+        assert reason or not any(shed)
+        for rate, weight in zip(shed, weights, strict=True):
+            if rate:  # whatever is worth less is dropped whole
+                less = [
+                    other
+                    for other, w, ok in zip(shed, weights, allows, strict=True)
+                    if ok and w < weight
+                ]
+                assert less == [1.0] * len(less)

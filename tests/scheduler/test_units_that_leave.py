@@ -3,12 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from kit.schedulers import arrive, finish, only, queries_alike, scheduler_of
 
 from headgate.model.events import (
     NetworkChanged,
-    Overloaded,
     QueryStopped,
     TrainArrived,
     UnitDelayed,
@@ -99,22 +97,6 @@ def test_queries_keep_their_ids_while_two_hundred_others_come_and_go_and_no_arra
     scheduler.hear(NetworkChanged(3.0, network.only(()), {}, {}, {}))
     arrive(scheduler, 5)
     assert scheduler.plan(4.0) == []
-
-
-@pytest.mark.parametrize(("certain", "cursor"), [(True, 2), (False, 0)])
-def test_only_what_was_made_certain_is_shed(certain: bool, cursor: int) -> None:
-    network = queries_alike(1)
-    (path,) = network.paths
-    lenient = replace(path, query=replace(path.query, allows_shedding=True))
-    network = replace(network, paths=(lenient,))
-    scheduler = Scheduler(
-        network, unit_table(units_of(network), overhead_s=1.0), policy_named("rr"), workers=0,
-        shed=lambda events: events if certain else [],
-    )  # fmt: skip
-    arrive(scheduler, 5, 5, 5)
-    scheduler.hear(Overloaded(0.0, 1.0))
-    scheduler.plan(0.0)
-    assert scheduler.cursors.tolist() == [cursor]
 
 
 def test_a_query_that_comes_late_is_given_what_others_have_long_passed() -> None:

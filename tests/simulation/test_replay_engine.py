@@ -11,6 +11,7 @@ from headgate.model.events import (
     ClockTicked,
     Event,
     NetworkChanged,
+    SheddingChanged,
     StepFinished,
     TrainArrived,
 )
@@ -94,6 +95,19 @@ def test_a_slow_machine_takes_longer_as_long_as_it_is_slow() -> None:
     event = run.next_event(inf)
     assert isinstance(event, StepFinished)
     assert (event.at_s, event.seconds) == (pytest.approx(11.5), pytest.approx(1.5))
+
+
+def test_what_a_unit_drops_is_missing_from_its_calls_from_a_train_on() -> None:
+    run = engine(Fixed())
+    changes = [SheddingChanged(9.0, 0, 7, 0.5, "overload"), SheddingChanged(9.0, 0, 8, 1.0, "more")]
+    assert run.shed(changes) == changes
+    run.next_event(inf)
+    run.next_event(inf)
+    run.start(BoxCall(0, (0, 1), 0, 7, 9, 8))
+    event = run.next_event(inf)
+    assert isinstance(event, StepFinished)
+    assert event.tuples_out == (1, 4)  # of 2 and 0.5 results, and of 0 and 4
+    assert event.shed == (6, 0)
 
 
 def test_results_are_those_of_the_trains_and_count_from_arrival() -> None:

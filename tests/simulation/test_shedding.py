@@ -1,5 +1,6 @@
 """Load shedding in a run: where it drops, what it reports, and that nothing else goes missing."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from kit.networks import arrivals_out, line, network, ran, report, select
 
 from headgate.model.network.network import Network
 from headgate.model.plan import ALL
+from headgate.model.query import QueryClass
 from headgate.scheduler.shedder import Shedder
 
 
@@ -57,11 +59,22 @@ def test_shedding_keeps_the_waits_short() -> None:
     assert with_it.response_s.maximum < 5.0
 
 
+def test_a_class_below_its_target_makes_others_lose_tuples() -> None:
+    # 0.8 s of work a second: it fits, but under fcfs bursts of `free` make `kept` wait.
+    burst = [float(second) for second in range(40) for _ in range(4)]
+    paths = two()
+    targets = (QueryClass(name="only", priority=1.0, target_s=0.15),)
+    waits = report(ran(replace(paths, classes=targets), {"s": burst}, shedder=Shedder()))
+    calm = report(ran(paths, {"s": burst}, shedder=Shedder()))
+    assert calm.total.shed == 0
+    assert waits.queries[0].shed == 0 < waits.queries[1].shed
+
+
 def test_by_value_nothing_is_lost_as_long_as_worthless_tuples_are_enough() -> None:
     # 8 a second: 1.6 s of work, 0.65 too many. Of `free`'s 0.8 s, 0.9 × 0.8 = 0.72 are worthless.
     times = every(0.125, 40.0)
     plain = ran(two(0.1), times)
-    ended = ran(two(0.1), times, shedder=Shedder(by_value=True, patience_s=30.0))
+    ended = ran(two(0.1), times, shedder=Shedder(by_value=True, patience_s=30.0, stops_at=1.0))
     assert report(ended).queries[1].shed > 200
     assert sorted(arrivals_out(ended, "free")) == sorted(arrivals_out(plain, "free"))
 

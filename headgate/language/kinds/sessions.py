@@ -29,6 +29,11 @@ class Sessions(Stateful):
         return "sessions that have ended, from the start of the oldest that was open"
 
     @property
+    def refuses_shedding(self) -> str:
+        """Why no tuples may be dropped before it: equal queries share where open sessions begin."""
+        return "groups by session: a session would be cut in two where its tuples were dropped"
+
+    @property
     def reach(self) -> None:
         """None: how long tuples are needed depends on which sessions are open."""
         return None

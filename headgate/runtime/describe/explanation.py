@@ -38,6 +38,8 @@ class Explanation:
     group_sql: str | None = None
     lane: str | None = None
     order: str | None = None
+    shedding: str | None = None
+    unmet: str | None = None
     statistics: dict[str, float | None] = field(default_factory=dict)
     next_train: int | None = None
     behind: int | None = None
@@ -94,6 +96,10 @@ class Explanation:
             rows.append(("lane", self.lane))
         if self.order is not None:
             rows.append(("order", self.order))
+        if self.shedding is not None:
+            rows.append(("shedding", self.shedding))
+        if self.unmet is not None:
+            rows.append(("not met", self.unmet))
         for key, value in self.statistics.items():
             cell = "not known" if value is None else f"{value:.4g} {UNITS.get(key, '')}".rstrip()
             rows.append((LABELS.get(key, key), cell))

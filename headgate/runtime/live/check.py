@@ -163,7 +163,8 @@ class _Checks:
         with TemporaryDirectory() as state:
             try:
                 gate = Headgate(
-                    state=state, policy=policy, classes=pipeline.classes,
+                    state=state, policy=policy,
+                    classes={name: vars(section) for name, section in pipeline.classes.items()},
                     master=pipeline.spark.master, spark_config=pipeline.spark.config,
                     **pipeline.model_dump(include=set(Settings.model_fields)),
                 )  # fmt: skip

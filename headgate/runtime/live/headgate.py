@@ -14,7 +14,7 @@ from headgate.metrics.report import Report
 from headgate.model.argument_types import refuse_type
 from headgate.model.performance import Rows as SpecificationRows
 from headgate.model.performance import specification_of
-from headgate.model.query import Deliver, Query, QueryClass, View
+from headgate.model.query import Deliver, Query, View, query_class_of
 from headgate.model.stream import Rows, Stream
 from headgate.policies import Policy, policy_named
 from headgate.policies.amos import Amos
@@ -43,7 +43,8 @@ class Headgate(Operations):
             here and stopped by `stop`.
         state: the directory of log, journal, results and statistics. A run resumes what it finds.
         policy: a policy, or its name.
-        classes: priority by class; a higher number is more important.
+        classes: priority by class, a higher number is more important; or, by class, a mapping with
+            `priority` and `target_s`, the mean response time in seconds that is asked for.
         master: Spark master of the local session, if none is passed in; `spark_config` has its
             settings.
         fresh: begin without what an earlier run has left in the state directory. It is deleted once
@@ -58,7 +59,7 @@ class Headgate(Operations):
         *,
         state: str | os.PathLike[str],
         policy: str | Policy = "cqc",
-        classes: Mapping[str, float] | None = None,
+        classes: Mapping[str, float | Mapping[str, float | None]] | None = None,
         master: str = "local[*]",
         spark_config: Mapping[str, str] | None = None,
         fresh: bool = False,
@@ -74,8 +75,7 @@ class Headgate(Operations):
         chosen = policy_named(policy) if isinstance(policy, str) else policy
         refuse_off_spark(chosen)
         self.classes = tuple(
-            QueryClass(name=name, priority=priority)
-            for name, priority in (classes or {"default": 1.0}).items()
+            query_class_of(name, values) for name, values in (classes or {"default": 1.0}).items()
         )
         self._settings = settings_of(settings, signature(Headgate).parameters)
         self._owns_session = spark is None

@@ -26,7 +26,7 @@ def load(
         spark,
         state=state or File(pipeline.state),
         policy=policy_of(pipeline, policy),
-        classes=pipeline.classes,
+        classes={name: vars(section) for name, section in pipeline.classes.items()},
         master=pipeline.spark.master,
         spark_config=pipeline.spark.config,
         fresh=fresh,

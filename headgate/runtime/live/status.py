@@ -37,6 +37,8 @@ def explanation_of(query: LiveQuery, membership: Membership, policy: str) -> Exp
         group_sql=sql,
         lane=run.engine.lane_text(units[-1], planned),
         order=run.scheduler.order_text(units[-1]),
+        shedding=_shedding_text(query, run.shedding(units)),
+        unmet=run.unmet(units[-1]),
         statistics=_figures(query),
         next_train=run.scheduler.rows.next_train(units[0]),
         behind=run.pending(units),
@@ -94,6 +96,8 @@ def status_of(
             "lane": query.lane,
             "account": None if account is None else asdict(account),
             "dead_letters": letters.get(query.name, 0),
+            "shedding": run.shedding(units),
+            "unmet": run.unmet(units[-1]),
             "statistics": _figures(query),
         }
 
@@ -131,7 +135,7 @@ def starting(membership: Membership, policy: str, rehearsed_of: tuple[int, int])
             "oldest_waiting_s": None, "last_minute": _rates(Recent(), 0.0),
             "since_start": _rates(Recent(), 0.0), "backfilled": 0, "measures": {},
             "mean_response_s": None, "mean_slowdown": None, "added_delay_s": None, "lane": None,
-            "account": None, "dead_letters": 0, "statistics": {},
+            "account": None, "dead_letters": 0, "shedding": None, "unmet": None, "statistics": {},
         }  # fmt: skip
 
     done, total = rehearsed_of
@@ -168,6 +172,15 @@ def _named(query: LiveQuery, membership: Membership, segments: Sequence[Path]) -
 
 def _cause(query: LiveQuery) -> str | None:
     return None if query.error is None else str(query.error)
+
+
+def _shedding_text(query: LiveQuery, shedding: dict[str, Any] | None) -> str | None:
+    """Return what a query drops at present, in words; None if it never drops anything."""
+    if not query.path.query.allows_shedding:
+        return None
+    if shedding is None:
+        return "allowed, nothing at present"
+    return f"{shedding['fraction']:.0%} of its tuples: {shedding['reason']}"
 
 
 def _rates(recent: Recent, seconds: float) -> dict[str, float | None]:

@@ -62,9 +62,11 @@ def segments_of(
             )  # fmt: skip
         refuse_dead_letters(query, kind)
         path = stateful_path(kind, analysis)
+        refuse_shedding(path, columns)
         timeline = Stream(name=path.stream, format=DERIVED, of=path.reads)
         return (timeline,), (replace(path, into=query.into),)
     path = replace(stateless_path(query, analyst, reading, columns), into=query.into)
+    refuse_shedding(path, columns)
     if query.cut and query.on_error == "dead_letter":
         raise QueryRefused(
             query=query.name, clause="cut", reason="is not possible with on_error: dead_letter",
@@ -141,6 +143,40 @@ def stateful_path(kind: type[Stateful], analysis: Analysis) -> Path:
         plan=reading.plan,  # while the path has it, equal queries get the same key
         operators=(Operator(kind="whole", expressions=(query.sql,)),),
     )  # fmt: skip
+
+
+def refuse_shedding(path: Path, columns: Mapping[str, Sequence[str]]) -> None:
+    """Refuse a query that allows shedding although its tuples cannot be dropped.
+
+    A view allows shedding if all its readers do; where it cannot be, it never is.
+
+    Raises:
+        QueryRefused: it allows shedding; or it drops by a column that it does not have.
+    """
+    query, reason = path.query, path.kind.refuses_shedding
+    is_view = isinstance(query, ViewQuery)
+    if reason and query.allows_shedding and not is_view:
+        raise QueryRefused(
+            query=query.name, clause="allows_shedding",
+            reason=f"is not possible: the query {reason}",
+            fix="remove allows_shedding: sources then wait while there is too much work",
+        )  # fmt: skip
+    if query.allows_shedding and query.on_error == "dead_letter" and not is_view:
+        raise QueryRefused(
+            query=query.name, clause="allows_shedding",
+            reason="is not possible with on_error: dead_letter", fix="leave one of them out",
+        )  # fmt: skip
+    if query.value is None:
+        return
+    names = [name.lower() for stream in path.reads for name in columns.get(stream, ())]
+    if len(path.reads) != 1 or query.value.column.lower() not in names:
+        raise QueryRefused(
+            query=query.name, clause=f"value column '{query.value.column}'",
+            reason="is no column of its stream" if len(path.reads) == 1
+            else f"is not possible over {len(path.reads)} streams",
+            fix="name a numeric column of the stream" if len(path.reads) == 1
+            else "remove `value`: tuples are then dropped at random",
+        )  # fmt: skip
 
 
 def with_deadline(query: Query, kind: Kind) -> Query:

@@ -58,6 +58,7 @@ class PathData(BaseModel):
     columns: tuple[str, ...]
     into: str | None = None
     first_of: str | None = None
+    loss: tuple[tuple[float, float], ...] | None = None
 
     @classmethod
     def of(cls, path: Path) -> Self:
@@ -68,6 +69,7 @@ class PathData(BaseModel):
             qos=None if query.qos is None else query.qos.points,
             allows_shedding=query.allows_shedding, operators=path.operators, columns=path.columns,
             into=path.into, first_of=path.first_of,
+            loss=None if query.loss is None else query.loss.points,
         )  # fmt: skip
 
     def path(self) -> Path:
@@ -75,6 +77,7 @@ class PathData(BaseModel):
             name=self.name, sql=self.sql, query_class=self.query_class, weight=self.weight,
             deadline_s=self.deadline_s, allows_shedding=self.allows_shedding,
             qos=None if self.qos is None else QoSGraph(self.qos),
+            loss=None if self.loss is None else QoSGraph(self.loss),
         )  # fmt: skip
         return Path(
             query=query, stream=self.stream, operators=self.operators, columns=self.columns,

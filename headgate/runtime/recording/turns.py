@@ -72,7 +72,7 @@ class TrainData(NamedTuple):
 class StepData(NamedTuple):
     """What is written of `StepFinished`; response times and tardiness are pairs of value and count.
 
-    Old recordings have no tardiness.
+    Old recordings have neither tardiness nor tuples that were shed.
     """
 
     call: int
@@ -83,6 +83,7 @@ class StepData(NamedTuple):
     responses_s: list[list[list[float]]]
     instants: tuple[int, ...]
     tardiness_s: tuple[list[list[float]], ...] = ()
+    shed: tuple[int, ...] = ()
 
 
 class NetworkChange(NamedTuple):
@@ -157,6 +158,7 @@ class TurnReader:
                     at_s, self._calls[step.call], step.seconds, step.tuples_out,
                     tuple(map(_expanded, step.responses_s)), failed=step.failed, lane=step.lane,
                     instants=step.instants, tardiness_s=tuple(map(_expanded, step.tardiness_s)),
+                    shed=step.shed,
                 )  # fmt: skip
             case "delayed":
                 return UnitDelayed(at_s, values[0], values[1], RuntimeError(values[2]))
@@ -216,7 +218,7 @@ def _event_data(event: Event, exact: bool) -> tuple[str, Sequence[Any]]:
             return "step", StepData(
                 event.call.number, event.seconds, event.tuples_out, event.failed, event.lane,
                 responses, event.instants,
-                tuple(condensed(values, exact=exact) for values in event.tardiness_s),
+                tuple(condensed(values, exact=exact) for values in event.tardiness_s), event.shed,
             )  # fmt: skip
         case UnitDelayed():
             return "delayed", (event.unit, event.until_s, str(event.error))

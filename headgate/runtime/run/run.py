@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path as File
+from typing import Any
 
 from headgate.metrics.histogram import Histogram
 from headgate.metrics.last_minute import Counts, LastMinute
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
-from headgate.model.events import Event, Overloaded, StepFinished, TuplesShed, units_in
+from headgate.model.events import Event, Overloaded, StepFinished, units_in
 from headgate.model.network.network import Network
 from headgate.model.network.unit_table import unit_table
 from headgate.model.network.units import units_of
@@ -62,7 +63,8 @@ class Running:
         self.workers = settings.workers
         table = unit_table(units_of(network), statistics)
         self.scheduler = GuardedScheduler(
-            network, table, policy, shed=self._shed, statistics=Statistics(table),
+            network, table, policy, shed=engine.shed, loss_of=engine.loss_of,
+            statistics=Statistics(table),
             first_trains=engine.first_trains, cursors=engine.cursors, groups=engine.groups,
             workers=settings.workers, train_tuples=settings.train_tuples or ALL,
             most_fused=settings.most_fused, shared_priority=settings.shared_priority,
@@ -73,6 +75,8 @@ class Running:
         self._last_minute = LastMinute()
         self.call_log = CallLog(engine.first_trains)
         self._bound: dict[int, LiveQuery] = {}
+        self._warned: set[int] = set()
+        """The queries that were warned of."""
         self._wishes: deque[Callable[[], None]] = deque()
         self._recorder: Recorder | None = None
         self._loop: threading.Thread | None = None
@@ -164,6 +168,29 @@ class Running:
         rows = [self.scheduler.rows.unit(unit) for unit in units]
         return sum(int(row["pending"]) for row in rows if row is not None)
 
+    def shedding(self, units: Sequence[int]) -> dict[str, Any] | None:
+        """Return the share of its tuples that a query drops, and why; None if it drops none."""
+        overload = self.scheduler.overload
+        assert overload is not None
+        left, reason = 1.0, ""
+        for unit in units:
+            fraction, why = overload.dropped(unit)
+            left, reason = left * (1 - fraction), reason or why
+        return {"fraction": 1 - left, "reason": reason} if left < 1 else None
+
+    def unmet(self, unit: int) -> str | None:
+        """Return what is asked of a query that its costs cannot meet; None if nothing is."""
+        overload = self.scheduler.overload
+        assert overload is not None
+        return overload.infeasible(unit) or None
+
+    def _warn_of_unmet(self) -> None:
+        """Warn once of each query of which more is asked than its measured costs can meet."""
+        for number, query in self._bound.items():
+            if number not in self._warned and (text := self.unmet(number)) is not None:
+                self._warned.add(number)
+                log.warning("query '%s' cannot deliver what is asked: %s", query.name, text)
+
     def _run(self, engine: Engine) -> None:
         try:
             run(self._timed, engine)
@@ -185,6 +212,7 @@ class Running:
         if isinstance(event, Overloaded) or event.at_s >= self._forget_at_s:
             self._forget_at_s = event.at_s + FORGET_EVERY_S
             self._forget()
+            self._warn_of_unmet()
         if event.at_s >= self._save_at_s:
             self._save_at_s = event.at_s + SAVE_EVERY_S
             self._save_statistics()
@@ -193,14 +221,6 @@ class Running:
         """Change the metrics to the units that the scheduler has."""
         if self._metrics.table is not self.scheduler.table:
             self._metrics.change(self.scheduler.network, self.scheduler.table)
-
-    def _shed(self, events: Sequence[TuplesShed]) -> Sequence[TuplesShed]:
-        certain = self.engine.shed(events)
-        with self._lock:
-            self._follow()
-            for event in certain:
-                self._metrics.hear(event)
-        return certain
 
     def _forget(self) -> None:
         """Drop trains that every query has passed, as retention allows."""

@@ -15,8 +15,9 @@ from headgate.extensions import Receiver
 from headgate.language.analysis import Analyst
 from headgate.model.account import Account
 from headgate.model.arrays import Ints
-from headgate.model.events import TuplesShed
+from headgate.model.events import SheddingChanged
 from headgate.model.network.network import Network, Path
+from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Deliver, QueryStatistics
 from headgate.model.settings import Settings
 from headgate.model.stream import Rows, Stream
@@ -176,7 +177,9 @@ class LiveEngine(Engine, Protocol):
 
     def change_policy(self, policy: Policy) -> None: ...
 
-    def shed(self, events: Sequence[TuplesShed]) -> Sequence[TuplesShed]: ...
+    def shed(self, changes: Sequence[SheddingChanged]) -> Sequence[SheddingChanged]: ...
+
+    def loss_of(self, unit: int) -> QoSGraph | None: ...
 
     def forget(self, stream: int, passed: int) -> None: ...
 

@@ -31,6 +31,7 @@ from headgate.runtime.recording.recordings import Recording, read_recording
 from headgate.runtime.what_if.call_costs import CallCosts, fitted_costs
 from headgate.runtime.what_if.difference import difference_of
 from headgate.scheduler.loop import run
+from headgate.scheduler.overload import Commit
 from headgate.scheduler.rows import in_rows
 from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.statistics import Statistics
@@ -190,7 +191,7 @@ def simulated_report(
         ends_at_s=_ends_at_s(recording), tuple_bytes=_tuple_bytes(recording),
         paths=recording.paths,
     )  # fmt: skip
-    scheduler = _scheduler(recording, chosen)
+    scheduler = _scheduler(recording, chosen, engine.shed)
     metrics = RunMetrics(recording.network, scheduler.table)
 
     def hear(event: Event) -> None:
@@ -202,14 +203,14 @@ def simulated_report(
     return Report.of(chosen.text, metrics)
 
 
-def _scheduler(recording: Recording, policy: Spelled) -> Scheduler:
+def _scheduler(recording: Recording, policy: Spelled, shed: Commit | None = None) -> Scheduler:
     settings, network = recording.settings, recording.network
     table = unit_table(units_of(network), settings.known)
     return Scheduler(
         network, table, policy.make(),
         workers=settings.workers, train_tuples=settings.train_tuples,
         most_fused=settings.most_fused, call_bytes=settings.call_bytes,
-        shed=lambda events: events, statistics=Statistics(table),
+        shed=shed, statistics=Statistics(table),
         first_trains=settings.first_trains, cursors=np.array(settings.cursors, dtype=np.int64),
         groups=settings.groups, shared_priority=settings.shared_priority, lane=settings.lane,
     )  # fmt: skip
@@ -266,10 +267,11 @@ def _outputs(recording: Recording) -> dict[int, ResultCounts]:
     for step in _steps(recording):
         call = step.call
         first = firsts[call.stream]
-        for unit, out in zip(call.units, step.tuples_out, strict=True):
-            if unit not in step.failed and call.tuples:
-                shares[unit][call.first_train - first : call.end_train - first] = out / call.tuples
-                tuples_in[unit] += call.tuples
+        sheds = step.shed or [0] * len(call.units)
+        for unit, out, shed in zip(call.units, step.tuples_out, sheds, strict=True):
+            if unit not in step.failed and (left := call.tuples - shed):
+                shares[unit][call.first_train - first : call.end_train - first] = out / left
+                tuples_in[unit] += left
                 tuples_out[unit] += out
     outputs = {}
     for unit, share in shares.items():

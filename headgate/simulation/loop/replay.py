@@ -9,7 +9,14 @@ from typing import Protocol
 import numpy as np
 
 from headgate.model.arrays import Floats, Ints
-from headgate.model.events import ClockTicked, Event, NetworkChanged, StepFinished, TrainArrived
+from headgate.model.events import (
+    ClockTicked,
+    Event,
+    NetworkChanged,
+    SheddingChanged,
+    StepFinished,
+    TrainArrived,
+)
 from headgate.model.network.network import Network, Path
 from headgate.model.plan import BoxCall
 
@@ -80,6 +87,7 @@ class _UnderWay:
     left_s: float
     lane: str
     counts: tuple[Ints, ...]
+    shed: tuple[int, ...]
 
 
 class ReplayEngine:
@@ -123,6 +131,8 @@ class ReplayEngine:
             for unit, path in self._paths.items()
             if path.into is not None
         }
+        self._rules: dict[int, list[SheddingChanged]] = {}
+        """By unit, what it drops, each from a train on."""
         self._under_way: list[_UnderWay] = []
         self._ran: set[int] = set()
         self._done: deque[StepFinished | TrainArrived] = deque()
@@ -131,18 +141,36 @@ class ReplayEngine:
     def now_s(self) -> float:
         return self._now_s
 
+    def shed(self, changes: Sequence[SheddingChanged]) -> Sequence[SheddingChanged]:
+        """Have units drop a fraction of their tuples from a train on; return the changes."""
+        for change in changes:
+            self._rules.setdefault(change.unit, []).append(change)
+        return changes
+
     def start(self, call: BoxCall) -> None:
         self._advance(self._now_s)
         first = self._firsts[call.stream]
         trains = slice(call.first_train - first, call.end_train - first + 1)
         bounds = np.array(self._trains[call.stream].upto[trains])
-        counts = tuple(self._outputs[unit].between(bounds) for unit in call.units)
+        shares_left = [self._kept(unit, call) for unit in call.units]
+        counts = tuple(
+            np.rint(self._outputs[unit].between(bounds) * shares).astype(int)
+            for unit, shares in zip(call.units, shares_left, strict=True)
+        )
         outs = [int(unit_counts.sum()) for unit_counts in counts]
         new = len(set(call.units) - self._ran)
         self._ran.update(call.units)
-        seconds, lane = self._costs.call(call, outs, new, self._now_s)
+        tuples = np.diff(bounds)
+        lefts = [float(tuples @ shares) for shares in shares_left]
+        smaller = replace(call, tuples=round(max(lefts)))  # code that is shared runs for all
+        seconds, lane = self._costs.call(smaller, outs, new, self._now_s)
         left_s = self._costs.start_s + seconds
-        self._under_way.append(_UnderWay(call, self._now_s, left_s, lane, counts))
+        shed = (
+            tuple(call.tuples - round(left) for left in lefts)
+            if min(map(min, shares_left)) < 1
+            else ()
+        )
+        self._under_way.append(_UnderWay(call, self._now_s, left_s, lane, counts, shed))
 
     def next_event(self, wake_at_s: float) -> Event | None:
         """Advance to the next arrival, end of a call or alarm, and return it as an event."""
@@ -221,7 +249,18 @@ class ReplayEngine:
             else self._clock_s - self._arrivals_s(running.call, unit, counts)
             for unit, counts in zip(running.call.units, running.counts, strict=True)
         )  # fmt: skip
-        return StepFinished(self._clock_s, running.call, took_s, outs, responses, lane=running.lane)
+        return StepFinished(
+            self._clock_s, running.call, took_s, outs, responses, lane=running.lane,
+            shed=running.shed,
+        )  # fmt: skip
+
+    def _kept(self, unit: int, call: BoxCall) -> Floats:
+        """Return the share of its tuples that a unit keeps of each train of a call."""
+        trains = np.arange(call.first_train, call.end_train)
+        shares = np.ones(len(trains))
+        for rule in self._rules.get(unit, ()):
+            shares[trains >= rule.first_train] = 1.0 - rule.fraction
+        return shares
 
     def _passed_on(self, running: _UnderWay) -> list[TrainArrived]:
         """Return the trains that a call's segments pass to the next, with the original arrivals."""

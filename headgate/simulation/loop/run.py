@@ -19,6 +19,7 @@ from headgate.simulation.build.build import build, grown, preload
 from headgate.simulation.kernel.clear import clear
 from headgate.simulation.kernel.queues import refresh, refresh_all
 from headgate.simulation.loop import drive
+from headgate.simulation.loop.delivered import Delivered
 from headgate.simulation.loop.foreseen import Foreseen
 from headgate.simulation.loop.plain import is_plain
 from headgate.simulation.loop.worth import Worth
@@ -90,6 +91,7 @@ class Simulation:
         self._replacements = sorted(replacements, key=lambda replacement: replacement.at_s)
         self._shedder = shedder
         self._shed_at_s = inf
+        self._delivered = None if shedder is None else Delivered(units, self.world)
         self._worth = Worth(self.world)
         self._selections: dict[int, Selection | None] = {}
         self._in_charge: Policy | None = None
@@ -293,11 +295,15 @@ class Simulation:
     def _shed(self) -> None:
         shedder, world, now_s = self._shedder, self.world, self.now_s
         assert shedder is not None
+        assert self._delivered is not None
+        judgement = self._delivered.judge(world, now_s, shedder.period_s)
         load = Load(
             at_s=now_s,
             arrived=world.streams["arrived"].copy(),
             pending=world.table["pending"].copy(),
             workers=len(world.workers),
+            poor=judgement.poor,
+            acceptable=judgement.acceptable,
         )
         epoch = int(now_s / shedder.period_s + 0.5)
         rates = shedder.rates(load, self.units, world.table)

@@ -262,6 +262,7 @@ class Changes:
         self._executor.commits.renames.forget(name)
         Cursors(self._journal).forget(name)
         self._executor.forget(name)
+        self._executor.rules.forget(name)
         self._sinks[name].close()
         self._store.forget(path)
         for segment in map(members.path_of, segments):

@@ -18,10 +18,11 @@ from headgate.model.events import (
     Overloaded,
     PolicyChanged,
     QueryStopped,
-    TuplesShed,
+    SheddingChanged,
     UnitFailed,
 )
 from headgate.model.plan import BoxCall
+from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import QueryStatistics
 from headgate.model.trouble import Trouble
 from headgate.spark.engine.changes import Changes
@@ -31,6 +32,7 @@ from headgate.spark.engine.parts import Parts
 from headgate.spark.engine.recovery import recover
 from headgate.spark.engine.repairs import Repairs
 from headgate.spark.engine.requests import Request
+from headgate.spark.engine.shedding import Shedding
 from headgate.spark.engine.totals import Totals
 from headgate.spark.engine.upkeep import Upkeep
 from headgate.spark.journal.cursors import Cursors
@@ -69,6 +71,7 @@ class SparkEngine:
         self.repairs = Repairs(parts, self.changes)
         self._upkeep = Upkeep(parts)
         self.log_space = LogSpace(parts, self.changes)
+        self.shedding = Shedding(parts, self.log_space)
         self._give_up_at_s = self._end_at_s = 0.0
         self._returned_at_s: float | None = None
         self.loop_s = 0.0
@@ -239,9 +242,13 @@ class SparkEngine:
         """Return the number of dead letters of each query that has any, over all runs."""
         return self._totals.query_letters()
 
-    def shed(self, events: Sequence[TuplesShed]) -> list[TuplesShed]:
-        """Journal that queries skip trains in overload; return the events that are journaled."""
-        return self.log_space.shed(events)
+    def shed(self, changes: Sequence[SheddingChanged]) -> list[SheddingChanged]:
+        """Journal what queries drop from now on; return the changes that are journaled."""
+        return self.shedding.change(changes)
+
+    def loss_of(self, unit: int) -> QoSGraph | None:
+        """Return the utility left by the share of tuples dropped, where a unit drops by value."""
+        return self.shedding.loss_of(unit)
 
     def forget(self, stream: int, passed: int) -> None:
         """Drop trains that every consumer has passed and that retention no longer keeps.

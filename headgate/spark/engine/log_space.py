@@ -1,15 +1,12 @@
-"""Space in the log: trains that nobody needs any more, and tuples that are shed in overload."""
+"""Space in the log: trains that nobody needs any more are removed."""
 
 import logging
 import sqlite3
 import time
-from collections.abc import Sequence
 from math import inf
 
-from headgate.model.events import TuplesShed
 from headgate.spark.engine.changes import Changes
 from headgate.spark.engine.parts import Parts
-from headgate.spark.journal.cursors import Cursors
 from headgate.spark.log.budget import SLOW_DOWN
 
 log = logging.getLogger("headgate.spark")
@@ -25,11 +22,7 @@ class LogSpace:
     """
 
     def __init__(self, parts: Parts, changes: Changes) -> None:
-        self._members, self._store, self._cursors = (
-            parts.members,
-            parts.store,
-            Cursors(parts.journal),
-        )
+        self._members, self._store = parts.members, parts.store
         self._changes, self._budget, self._clock = changes, parts.budget, parts.clock
         self.retention_s = parts.settings.retention_s
         """How long trains stay in the log once every consumer has passed them."""
@@ -53,23 +46,6 @@ class LogSpace:
             self._store.drop(name, passed, before_s, first_of, hidden)
         except (sqlite3.Error, OSError) as error:
             self.warn(error)
-
-    def shed(self, events: Sequence[TuplesShed]) -> list[TuplesShed]:
-        """Journal that queries skip trains in overload; return the events that are journaled."""
-        journaled: list[TuplesShed] = []
-        for event in events:
-            path, tuples = self._members.path_of(event.unit), event.tuples
-            name, timeline = path.query.name, self._store.timelines.get(path.stream)
-            if timeline is not None:  # the scheduler counts clock beats as tuples, too
-                tuples = timeline.tuples(event.first_train, event.end_train)
-            try:
-                self._cursors.shed(name, event.first_train, event.end_train, tuples)
-            except sqlite3.Error as error:
-                self.warn(error)
-                break
-            log.warning("query '%s': %s tuples are shed in overload", name, tuples)
-            journaled.append(event)
-        return journaled
 
     def warn(self, error: Exception) -> None:
         """Warn of a full disk, for example, once a minute at most; the loop goes on."""

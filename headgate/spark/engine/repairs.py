@@ -100,6 +100,8 @@ class Repairs:
                     " retention has dropped tuples that its open windows need",
                     fix="let it begin anew, from `now` or from the `oldest` tuple",
                 )  # fmt: skip
+        if new.since_s is not None:  # it reads other trains, to which no rule applies
+            self._executor.rules.forget(query)
         for path in map(self._members.path_of, segments):
             self._store.forget(path)
             if path.first_of is not None and path.into is not None:

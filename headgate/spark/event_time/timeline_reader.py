@@ -17,8 +17,9 @@ from headgate.spark.event_time.timeline_entries import Entry
 from headgate.spark.event_time.train_order import TrainOrder
 from headgate.spark.event_time.train_times import Rows, TrainTimes
 from headgate.spark.journal.journal import Journal
+from headgate.spark.log.shedding_rules import QueryDrops
 from headgate.spark.log.stream_log import StreamLog
-from headgate.spark.log.trains import TimelineTrains
+from headgate.spark.log.trains import TimelineTrains, numbers_in
 
 IsGood = Callable[[Entry, pa.Table], NDArray[np.bool_]]
 """A function of a train and its tuples that says which of them a query takes."""
@@ -176,11 +177,16 @@ class TimelineReader:
         ]
         return np.concatenate(times_by_train) if times_by_train else np.zeros(0, np.int64)
 
-    def rows_of(self, stream: str, number: int, axis: Axis) -> Rows | None:
+    def rows_of(
+        self, stream: str, number: int, axis: Axis, drops: QueryDrops | None = None
+    ) -> Rows | None:
         """Return a stream's tuples in one train; None if there are none."""
-        return self._rows(stream, self._between(number, number + 1), number, axis, NEVER)
+        return self._rows(stream, self._between(number, number + 1), number, axis, NEVER, drops)
 
-    def rows(self, stream: str, first: int, end: int, axis: Axis, low: int) -> Rows | None:
+    def rows(
+        self, stream: str, first: int, end: int, axis: Axis, low: int,
+        drops: QueryDrops | None = None,
+    ) -> Rows | None:  # fmt: skip
         """Return a stream's tuples before train `end`, from a place on; None if there are none.
 
         By time, late tuples are left out; by number, all are included.
@@ -188,18 +194,22 @@ class TimelineReader:
         Args:
             first: tuples of this train and of later ones are new.
             low: time or number below which nothing is wanted.
+            drops: which tuples the query drops in overload.
         """
-        return self._rows(stream, self._reaching(stream, end, axis, low), first, axis, low)
+        return self._rows(stream, self._reaching(stream, end, axis, low), first, axis, low, drops)
 
     def _rows(
-        self, stream: str, entries: Sequence[Entry], first: int, axis: Axis, low: int
-    ) -> Rows | None:
+        self, stream: str, entries: Sequence[Entry], first: int, axis: Axis, low: int,
+        drops: QueryDrops | None,
+    ) -> Rows | None:  # fmt: skip
         tables = []
         places: list[Times] = []
         news: list[NDArray[np.bool_]] = []
         for entry in entries:
             in_time, place = PLACES[axis].of(self._times[entry.stream], entry)
             wanted = in_time & (place >= low)
+            if (dropped := self._dropped(entry, drops)) is not None:
+                wanted &= ~dropped
             if wanted.any():
                 table = self.table(entry)
                 if self._is_good is not None:
@@ -210,6 +220,25 @@ class TimelineReader:
         if not tables:
             return None
         return Rows(pa.concat_tables(tables), np.concatenate(places), np.concatenate(news))
+
+    def _dropped(self, entry: Entry, drops: QueryDrops | None) -> NDArray[np.bool_] | None:
+        """Return which tuples of a train a query drops; None if it drops none."""
+        if drops is None or entry.train < 0:
+            return None
+        return drops.covered(
+            entry.number, entry.stream, entry.first_tuple, entry.tuples,
+            lambda name: numbers_in(self.table(entry), name),
+        )  # fmt: skip
+
+    def shed(self, first: int, end: int, drops: QueryDrops) -> int:
+        """Count the tuples of some trains that a query drops and that are not late."""
+        count = 0
+        for entry in self._between(first, end):
+            dropped = self._dropped(entry, drops)
+            if dropped is not None and entry.number not in self._order.lost:
+                in_time, _ = self._times[entry.stream].not_late(entry)
+                count += int((dropped & in_time).sum())
+        return count
 
     def late(self, first: int, end: int) -> tuple[int, int]:
         """Count the late tuples and those without a time, in some trains.

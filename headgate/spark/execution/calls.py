@@ -235,6 +235,7 @@ class Calls:
         outs = tuple(
             output.table.num_rows if isinstance(output, Output) else 0 for output in outputs
         )
+        shed = tuple(output.shed if isinstance(output, Output) else 0 for output in outputs)
         instants = tuple(output.instants if isinstance(output, Output) else 0 for output in outputs)
         for unit in set(call.units).difference(unit for unit, _ in failed):
             self.attempts.pop(unit, None)
@@ -245,6 +246,7 @@ class Calls:
                 instants=() if instants == outs else instants, samples=tuple(task.samples),
                 tardiness_s=tardiness if any(map(len, tardiness)) else (),
                 backfilled=tuple(map(mul, outs, old)) if any(old) else (),
+                shed=shed if any(shed) else (),
             )
         )  # fmt: skip
 

@@ -7,6 +7,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headgate.model.events import ConditionSample
@@ -14,6 +16,7 @@ from headgate.model.network.network import Path
 from headgate.model.plan import Lane, Share
 from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.execution.arrangement import Arrangement
+from headgate.spark.execution.call_drops import CallDrops
 from headgate.spark.execution.condition_sampling import ConditionSampler
 from headgate.spark.execution.dead_rows import without_bad_rows
 from headgate.spark.execution.row_origins import produced
@@ -22,6 +25,7 @@ from headgate.spark.journal.cursors import Cursors
 from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.log.budget import Budget
+from headgate.spark.log.shedding_rules import SheddingRules
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.trains import Trains
 from headgate.spark.output import Output
@@ -33,6 +37,9 @@ from headgate.spark.windows.queries import WindowedQueries
 from headgate.spark.work import Work
 
 log = logging.getLogger("headgate.spark")
+
+NO_ROWS = Output(pa.table({}), np.zeros(0))
+"""The output of a call of which every tuple is dropped."""
 
 
 class Executor:
@@ -60,8 +67,10 @@ class Executor:
         self._journal, self._logs = journal, logs
         self._timelines, self._derived = {} if timelines is None else timelines, derived
         self.arrangement = Arrangement(driver, sinks, share)
+        self.rules = SheddingRules(journal, reached)
+        self._drops = CallDrops(journal, self.rules)
         self.windowed = WindowedQueries(
-            self._timelines, logs, sinks, driver, share, Cursors(journal).letters_from
+            self._timelines, logs, sinks, driver, share, self.rules, Cursors(journal).letters_from
         )
         self.commits = Commits(journal, sinks, reached, derived)
         self._sampler = ConditionSampler(driver, self.arrangement.parts)
@@ -96,11 +105,15 @@ class Executor:
             lane: the lane for all queries but those that need a job.
             check: raises when nothing more may begin.
         """
-        parts: dict[int, tuple[Prepared, list[Path]]] = {}
+        parts: dict[Any, tuple[Prepared, list[Path]]] = {}
         outcomes: dict[str, Output | Exception] = {}
         lanes: list[Lane] = []
         arrangement = self.arrangement
-        twins = arrangement.twins(paths)
+        drops = {path.query.name: self._drops.of(path, trains) for path in paths}
+        twins = {
+            name: twin if drops[name] == drops.get(twin) else name
+            for name, twin in arrangement.twins(paths).items()
+        }
         shared_reads: dict[Any, Any] = {}
         for path in paths:
             name = path.query.name
@@ -112,9 +125,19 @@ class Executor:
                 lanes.append("job" if self.windowed.needs_job(path) else lane)
                 continue
             prepared = arrangement.solo(path) if len(paths) == 1 else arrangement.prepared(path)
-            parts.setdefault(id(prepared), (prepared, []))[1].append(path)
-        for prepared, members in parts.values():
-            lanes.append(self._together(session, prepared, members, trains, lane, outcomes, check))
+            # Code that is shared drops a tuple only if all queries that it now runs for drop it.
+            parts.setdefault((id(prepared), drops[name]), (prepared, []))[1].append(path)
+        for (_, dropped), (prepared, members) in parts.items():
+            left = self._drops.left(trains, dropped)
+            if left.tuples or not trains.tuples:
+                lanes.append(
+                    self._together(session, prepared, members, left, lane, outcomes, check)
+                )
+            for path in members:
+                output = outcomes.get(path.query.name, NO_ROWS)
+                if dropped and isinstance(output, Output):
+                    shed = trains.tuples - left.tuples
+                    outcomes[path.query.name] = replace(output, shed=shed)
         main_lane: Lane = "job" if lanes.count("job") * 2 > len(lanes) else "driver"
         names = [path.query.name for path in paths]
         return [outcomes[twins.get(name, name)] for name in names], main_lane

@@ -93,9 +93,11 @@ def _one_by_one(
             return result
         outputs.append(replace(result, places=np.full(result.table.num_rows, before)))
         before += train.tuples
+    tables = [output.table for output in outputs if output.table.num_columns]
     return Output(
-        pa.concat_tables([output.table for output in outputs]),
+        pa.concat_tables(tables) if tables else pa.table({}),
         np.concatenate([output.arrived_at_s for output in outputs]),
         places=np.concatenate([output.places for output in outputs if output.places is not None]),
         letters=tuple(letter for output in outputs for letter in output.letters),
+        shed=sum(output.shed for output in outputs),
     )

@@ -57,6 +57,7 @@ class Cursors:
             elif row is not None and version > row[3]:
                 db.execute("DELETE FROM cursors WHERE query = ?", (query,))
                 db.execute("DELETE FROM beginnings WHERE query = ?", (query,))
+                db.execute("DELETE FROM shedding WHERE query = ?", (query,))
                 row = None
             if row is not None:
                 if (row[0], row[1]) != (sql, stream):
@@ -227,14 +228,6 @@ class Cursors:
         """Return how many tuples became dead letters of each query that has any, over all runs."""
         rows = self._journal.read("SELECT query, dead FROM cursors WHERE dead", ())
         return {query.removesuffix(FIRST): dead for query, dead in rows}
-
-    def shed(self, query: str, first_train: int, end_train: int, tuples: int) -> None:
-        """Move a query past trains that it will never read."""
-        with self._journal.transaction() as db:
-            db.execute(
-                "UPDATE cursors SET next_train = ?, shed = shed + ?"
-                " WHERE query = ? AND next_train = ?", (end_train, tuples, query, first_train)
-            )  # fmt: skip
 
     def accounts(self) -> dict[str, Account]:
         """Return every query's account: how many tuples arrived, and what has become of them.

@@ -31,6 +31,7 @@ class Result:
     late: int = 0
     letters: NewLetters | None = None
     letters_to: int | None = None
+    shed: int = 0
 
     @property
     def dead(self) -> int:
@@ -85,10 +86,11 @@ class Intents:
                 moved = db.execute(
                     "UPDATE cursors SET next_train = ?, tuples_in = tuples_in + ?,"
                     " tuples_out = tuples_out + ?, delivered = delivered + ?, late = late + ?,"
-                    " dead = dead + ?, letters_to = COALESCE(?, letters_to)"
+                    " shed = shed + ?, dead = dead + ?, letters_to = COALESCE(?, letters_to)"
                     " WHERE query = ? AND next_train = ?",
                     (result.end_train, result.tuples_in, result.tuples_out, result.delivered,
-                     result.late, result.dead, result.letters_to, result.query, result.first_train),
+                     result.late, result.shed, result.dead, result.letters_to, result.query,
+                     result.first_train),
                 )  # fmt: skip
                 if moved.rowcount != 1:
                     raise RecoveryRefused(

@@ -32,6 +32,9 @@ CREATE TABLE IF NOT EXISTS beginnings (
 CREATE TABLE IF NOT EXISTS intents (step INTEGER, query TEXT, temporary TEXT, final TEXT);
 CREATE TABLE IF NOT EXISTS replaced (
   file TEXT PRIMARY KEY, modified_ns INTEGER, remove_at_s REAL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS shedding (
+  query TEXT, stream TEXT, train INTEGER, fraction REAL, value_column TEXT, points TEXT,
+  threshold REAL, reason TEXT, at_s REAL, PRIMARY KEY (query, stream, train)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS replaced_due ON replaced (remove_at_s);
 """
 

@@ -106,7 +106,7 @@ class StreamLog:
         files = [str(self.path(number)) for number in range(first, end)]
         return Trains(
             self.schema, files, tuples, lambda: self.table(first, end), self._first_tuple(first),
-            partial(self._verify, first, end),
+            partial(self._verify, first, end), first, end,
         )  # fmt: skip
 
     def numbered(self, first: int, end: int, tuples: int) -> NumberedTrains:
@@ -120,7 +120,7 @@ class StreamLog:
 
         return NumberedTrains(
             self.schema, files, tuples, table, self._first_tuple(first),
-            partial(self._verify, first, end),
+            partial(self._verify, first, end), first, end,
         )  # fmt: skip
 
     def _first_tuple(self, train: int) -> Callable[[], int]:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from headgate.model.arrays import Ints
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.jvm.arrow_frames import frame_of
 
@@ -22,6 +23,7 @@ class Trains:
 
     Args:
         verify: raises an error if the files for a job are not those that were written.
+        first, end: the trains are first, ..., end − 1 of their stream or timeline.
     """
 
     schema: StructType
@@ -30,6 +32,8 @@ class Trains:
     table: Callable[[], pa.Table]
     first_tuple: Callable[[], int] | None = None
     verify: Callable[[], None] = lambda: None
+    first: int = 0
+    end: int = 0
 
     def number_of(self, row: int) -> int | None:
         """Return the number of a tuple in its stream; None for trains that are not in a log."""
@@ -68,20 +72,29 @@ class NumberedTrains(Trains):
 
 @dataclass(frozen=True)
 class TimelineTrains(Trains):
-    """Trains first, ..., end − 1 of a timeline; computing over them needs other trains, too."""
-
-    first: int = 0
-    end: int = 0
+    """Trains of a timeline; computing over them needs other trains, too."""
 
 
 @dataclass(frozen=True)
 class RowsOfTrains(Trains):
-    """Some rows of trains; the mean arrival is that of all rows."""
+    """Some rows of trains; the mean arrival is that of all rows.
+
+    Args:
+        places: where the rows are in the trains; None if that is unknown.
+    """
+
+    places: Ints | None = None
 
     @classmethod
-    def of(cls, trains: Trains, rows: pa.Table) -> "RowsOfTrains":
+    def of(cls, trains: Trains, rows: pa.Table, places: Ints | None = None) -> "RowsOfTrains":
         """Return trains with these of their rows."""
-        return cls(trains.schema, trains.files, rows.num_rows, lambda: rows)
+        return cls(
+            trains.schema, trains.files, rows.num_rows, lambda: rows,
+            None if places is None else trains.first_tuple, places=places,
+        )  # fmt: skip
+
+    def number_of(self, row: int) -> int | None:
+        return None if self.places is None else super().number_of(int(self.places[row]))
 
     def frame(self, session: SparkSession) -> DataFrame:
         return frame_of(session, self.table(), self.schema)
@@ -91,3 +104,9 @@ def _files_of(trains: Sequence[str]) -> Iterator[Path]:
     """Yield the files of trains in the order of their tuples; a train may be a folder."""
     for train in map(Path, trains):
         yield from sorted(train.glob("*.parquet")) if train.is_dir() else [train]
+
+
+def numbers_in(table: Any, name: str) -> Any:
+    """Return a column of numbers; a NULL is NaN."""
+    column = next(column for column in table.column_names if column.lower() == name.lower())
+    return table[column].cast("float64", safe=False).to_numpy()

@@ -12,12 +12,14 @@ from math import gcd
 
 import pyarrow as pa
 
+from headgate.model.shedding import Drop
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import WINDOW, Axis, Window
 from headgate.model.window_ends import windows_of
 from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.jvm.lane.plan_runner import PARTIAL, SplitPlan
 from headgate.spark.log.byte_cache import ByteCache
+from headgate.spark.log.shedding_rules import QueryDrops
 from headgate.spark.sharing.window_columns import window_bound, window_column
 
 
@@ -31,7 +33,8 @@ class Panes:
         self._timeline, self._stream, self._view, self._axis = timeline, stream, view, axis
         self._kind = timeline.place_type(stream, axis)
         self.width = 0
-        self._partials: ByteCache[int] = ByteCache()
+        self._partials: ByteCache[tuple[int, Drop | None]] = ByteCache()
+        """By train, and by what the queries that need it drop of it."""
         self._turn = threading.Lock()
 
     def fit(self, window: Window) -> None:
@@ -60,15 +63,17 @@ class Panes:
                 self._turn.release()
 
     def closed(
-        self, split: SplitPlan, window: Window, end: int, before: int, after: int
-    ) -> pa.Table | None:
+        self, split: SplitPlan, window: Window, end: int, before: int, after: int,
+        drops: QueryDrops,
+    ) -> pa.Table | None:  # fmt: skip
         """Return the results of windows that end in (before, after]; None if there are none.
 
         Args:
             split: the query's plan, split into partial aggregates and their merge.
             end: the number of the train before which all trains of the timeline are read.
+            drops: which tuples the query drops in overload.
         """
-        parts = self._parts(split, end, before - window.size)
+        parts = self._parts(split, end, before - window.size, drops)
         if not parts:
             return None
         pieces = pa.concat_tables(parts)
@@ -82,24 +87,26 @@ class Panes:
             rows = rows.set_column(place, pieces.column_names[place], windows)
         return split.final({PARTIAL: rows})
 
-    def _parts(self, split: SplitPlan, end: int, low: int) -> list[pa.Table]:
+    def _parts(self, split: SplitPlan, end: int, low: int, drops: QueryDrops) -> list[pa.Table]:
         """Return the partial results of all trains before `end` that may have tuples from `low` on.
 
         Missing partial results are computed. Those that no window needs any more are dropped.
         """
         with self._turn:
             first = self._timeline.needed_from
-            self._partials.drop(lambda number: number < first)
+            self._partials.drop(lambda key: key[0] < first)
             numbers = self._timeline.reaching(self._stream, end, self._axis, low)
             parts = [
-                self._partials.get(number, partial(self._partial, split, number))
+                self._partials.get(
+                    (number, drops.of(number)), partial(self._partial, split, number, drops)
+                )
                 for number in numbers
             ]
             return [part for part in parts if part.num_rows]
 
-    def _partial(self, split: SplitPlan, number: int) -> pa.Table:
+    def _partial(self, split: SplitPlan, number: int, drops: QueryDrops) -> pa.Table:
         """Aggregate the tuples of one train by pane; return an empty table if there are none."""
-        rows = self._timeline.rows_of(self._stream, number, self._axis)
+        rows = self._timeline.rows_of(self._stream, number, self._axis, drops)
         if rows is None:
             return pa.table({})
         ends = (rows.place // self.width + 1) * self.width

@@ -84,9 +84,13 @@ def _form(member: Member) -> object:
 
 
 def shared_by(path: Path, share: Share) -> str:
-    """Return the name of the scope within which equal parts of a query run once."""
+    """Return the name of the scope within which equal parts of a query run once.
+
+    Queries from which tuples may be dropped share with each other: what others need runs anyway.
+    """
     names = {"class": f"class {path.query.query_class}", "all": "all"}
-    return names.get(share, f"query {path.query.name}")
+    name = names.get(share, f"query {path.query.name}")
+    return f"{name}, may be shed" if path.query.allows_shedding else name
 
 
 def divided(members: Sequence[Member], *, table: bool = False) -> Iterator[Part]:

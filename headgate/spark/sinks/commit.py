@@ -111,19 +111,20 @@ class Commits:
             if new_letters is not None:
                 letters.append((file, new_letters))
             late_counts = late if path.kind.by_time else (0, 0)
-            in_time = work.tuples - sum(late_counts) - len(output.letters)
+            in_time = work.tuples - sum(late_counts) - len(output.letters) - output.shed
             results.append(
                 Result(
                     path.query.name,
                     work.first_train,
                     work.end_train,
-                    work.tuples,
+                    work.tuples - output.shed,
                     count,
                     path.kind.delivered(count, in_time),
                     *names,
                     late_counts[0],
                     new_letters,
                     None if path.query.on_error == "fail" else work.end_train,
+                    output.shed,
                 )
             )
         if not results:

@@ -29,6 +29,7 @@ class ClosingWindows:
     def __init__(self, material: Material) -> None:
         self._kind, self._timeline = material.kind, material.timeline
         self._nothing, self._panes = material.nothing, material.panes
+        self._drops = material.drops
         plans = self._kind.plans
         assert isinstance(plans, WindowPlans)
         self._one, self._always = material.results(plans.one), plans.always
@@ -73,7 +74,7 @@ class ClosingWindows:
             )
             panes.fit(source.window)
             try:
-                rows = panes.closed(split, source.window, end, before, after)
+                rows = panes.closed(split, source.window, end, before, after, self._drops)
                 return self._none() if rows is None else self._closed(results, rows, first, end)
             except Exception as error:
                 # If a tuple causes the error, only the windows that contain it may fail, and not
@@ -175,7 +176,7 @@ class ClosingWindows:
 
     def _rows(self, source: Input, first: int, end: int, before: int) -> Rows | None:
         low = NEVER if before == NEVER else before - source.window.size
-        return self._timeline.rows(source.stream, first, end, self._axis, low)
+        return self._timeline.rows(source.stream, first, end, self._axis, low, self._drops)
 
     def _closed(self, results: Results, rows: pa.Table, first: int, end: int) -> Output:
         ends = window_bound(results.hidden(rows, WINDOW), "end")

@@ -11,6 +11,7 @@ from headgate.model.plan import Lane
 from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.jvm.lane.small_query import SmallQuery
 from headgate.spark.jvm.query.plans import Plan
+from headgate.spark.log.shedding_rules import QueryDrops
 from headgate.spark.output import Output
 from headgate.spark.sharing.panes import Panes
 from headgate.spark.windows.results import Results
@@ -27,6 +28,7 @@ class Material:
         query: returns a plan ready to run.
         results: returns a plan with the query's result columns, and the same plan ready to run.
         panes: returns the panes for a key of partial aggregates; creates them if there are none.
+        drops: which tuples the query drops in overload.
     """
 
     kind: Any
@@ -35,6 +37,7 @@ class Material:
     query: Callable[[Plan], SmallQuery]
     results: Callable[[Plan], tuple[Results, SmallQuery]]
     panes: Callable[[int, Callable[[], Panes]], Panes]
+    drops: QueryDrops
 
 
 class Computation(Protocol):

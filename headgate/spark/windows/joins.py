@@ -31,7 +31,7 @@ class Joins:
 
     def __init__(self, material: Material) -> None:
         self._kind, self._timeline = material.kind, material.timeline
-        self._nothing = material.nothing
+        self._nothing, self._drops = material.nothing, material.drops
         self._results, self._query = material.results(self._kind.plans)
         self._axis: Axis = self._kind.inputs[0].window.axis
         self._join: Join = self._kind.join
@@ -63,10 +63,11 @@ class Joins:
         for source in inputs:
             mark = marks[source.stream]
             low = NEVER if mark == NEVER else mark - self._kind.reach
-            if (source.stream, axis, low) not in shared_reads:
-                read = self._timeline.rows(source.stream, first, end, axis, low)
-                shared_reads[source.stream, axis, low] = read or self._no_tuples(source)
-            rows.append(shared_reads[source.stream, axis, low])
+            key = source.stream, axis, low, self._drops.key
+            if key not in shared_reads:
+                read = self._timeline.rows(source.stream, first, end, axis, low, self._drops)
+                shared_reads[key] = read or self._no_tuples(source)
+            rows.append(shared_reads[key])
         tables: list[pa.Table] = []
         places: list[Times] = []
         for turn, turn_rows in enumerate(rows):

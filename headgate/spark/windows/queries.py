@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
@@ -16,6 +17,7 @@ from headgate.spark.event_time.timeline_reader import TimelineReader
 from headgate.spark.jvm.lane.plan_runner import DriverLane
 from headgate.spark.jvm.lane.small_query import SmallQuery
 from headgate.spark.jvm.query.plans import Plan
+from headgate.spark.log.shedding_rules import QueryDrops, SheddingRules
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.log.trains import TimelineTrains, Trains
 from headgate.spark.output import Output, numbered
@@ -37,6 +39,7 @@ class WindowedQueries:
         letters_from: returns the train from which on bad tuples of a query have no letters yet.
         share: the scope within which queries share panes of equal aggregates. Prepared plans are
             shared by all queries, unless this is `none`.
+        rules: what queries drop in overload.
     """
 
     def __init__(
@@ -46,9 +49,10 @@ class WindowedQueries:
         sinks: Mapping[str, FileSink],
         driver: DriverLane,
         share: Share,
+        rules: SheddingRules,
         letters_from: Callable[[str], int] = lambda query: 0,
     ) -> None:
-        self._letters_from = letters_from
+        self._rules, self._letters_from = rules, letters_from
         self._timelines, self._logs, self._sinks = timelines, logs, sinks
         self._driver, self._share = driver, share
         self._queries: dict[str, Computation] = {}
@@ -79,7 +83,9 @@ class WindowedQueries:
                 checks = path.query.on_error == "dead_letter"
                 if computation is None or isinstance(computation, Checked) != checks:
                     computation = self._queries[name] = self._new(path)
-            return computation(session, lane, trains.first, trains.end, shared_reads)
+            output = computation(session, lane, trains.first, trains.end, shared_reads)
+            shed = self._timelines[path.stream].shed(trains.first, trains.end, self._drops(path))
+            return replace(output, shed=shed) if shed else output
         except Exception as error:
             return error
 
@@ -124,6 +130,9 @@ class WindowedQueries:
             used_keys = set(self._pane_keys.values())
             self.panes = {key: panes for key, panes in self.panes.items() if key in used_keys}
 
+    def _drops(self, path: Path) -> QueryDrops:
+        return QueryDrops(self._rules, path.query.name, path.stream)
+
     def _new(self, path: Path) -> Computation:
         columns = numbered(len(path.columns))
         text = self._sinks[path.query.name].text(columns, path.columns)
@@ -139,7 +148,7 @@ class WindowedQueries:
         material = Material(
             kind=path.kind, timeline=timeline, nothing=self._nothing,
             query=lambda plan: SmallQuery(plan, self._driver), results=with_results,
-            panes=partial(self._panes_of, path),
+            panes=partial(self._panes_of, path), drops=self._drops(path),
         )  # fmt: skip
         computation: Computation = deferred(path.kind.computed_by)(material)
         if checked is None:

@@ -18,7 +18,7 @@ class Unions:
 
     def __init__(self, material: Material) -> None:
         self._kind, self._timeline = material.kind, material.timeline
-        self._nothing = material.nothing
+        self._nothing, self._drops = material.nothing, material.drops
         self._results, self._query = material.results(self._kind.plans)
 
     @property
@@ -33,7 +33,7 @@ class Unions:
         before, after = self._timeline.watermark(first), self._timeline.watermark(end)
         views, has_rows = {}, False
         for source in self._kind.inputs if after > before else ():
-            rows = self._timeline.rows(source.stream, first, end, "time", before)
+            rows = self._timeline.rows(source.stream, first, end, "time", before, self._drops)
             views[source.view] = _timed(self._nothing(source.stream), np.zeros(0, np.int64))
             if rows is not None:
                 # Tuples at the watermark wait: others with the same time may still arrive.
