@@ -170,9 +170,10 @@ ROOMS = {
     "runtime.what_if": runtime_room(f"recording {RUNTIME_LEAVES}"),
     "runtime.recording": runtime_room("", others="pydantic pydantic_core"),
     "experiments": Room(
-        ours=names("model runtime simulation spark workloads metrics"),
+        ours=names("experiments.papers model runtime simulation spark workloads metrics"),
         others=names("plotly pyspark"),
     ),
+    "experiments.papers": Room(ours=names("experiments metrics model workloads")),
     "server": Room(
         ours=names("access runtime metrics policies"),
         others=names("fastapi starlette uvicorn h11 numpy prometheus_client"),
