@@ -76,6 +76,7 @@ class BalancedSlowdown(PriorityPolicy):
         super().__init__(balanced_slowdown, "wait")
         self.search, self.clusters, self.clustered = search, clusters, bool(clustered)
         self.epsilon = epsilon
+        self.plans_live = search not in OVER_UNITS  # each new figure divides all units again
         self._set, self._set_head_s = np.zeros(0, dtype=np.int64), nan
         self._offered, self._offered_head_s = self._set, nan
         self._clusters: Ints | None = None

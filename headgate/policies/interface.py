@@ -81,6 +81,9 @@ class Policy(ABC):
     cuts: bool = False
     """True if the policy orders the segments of a query, so that queries should be cut for it."""
 
+    plans_live: bool = False
+    """True if a plan costs less than the compiled selection while figures change all the time."""
+
     wake_at_s: float = inf
     """When the policy wants a `Measured` event and a new plan, even if nothing has happened."""
 

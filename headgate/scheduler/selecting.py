@@ -59,7 +59,7 @@ def selecting(
     Args:
         groups: a number for every unit, the same for units that share code.
     """
-    if len(table) < FROM_UNITS or policy.inside() or policy.wake_at_s < inf:
+    if len(table) < FROM_UNITS or policy.plans_live or policy.inside() or policy.wake_at_s < inf:
         return None
     nobody = np.zeros(0, dtype=np.int64)
     shared = groups is not None and len(np.unique(groups)) < len(groups)

@@ -28,7 +28,7 @@ from headgate.scheduler.statistics import Statistics
 POLICIES: dict[str, dict[str, Any]] = {
     "qos-bucketed": {"gradients": 4, "slacks": 4},
     "qos": {},
-    "bsd": {"search": "log"},
+    "bsd": {"search": "fagin-units"},
     "fas": {},
     "edf-hr": {},
     "hr": {},
