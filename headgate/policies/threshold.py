@@ -184,6 +184,9 @@ class Threshold(Policy):
     def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
         return self.below.value(selectivity, cost_s, ideal_s)
 
+    def in_charge(self, now_s: float) -> Policy:
+        return self._current.in_charge(now_s)
+
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
         below = self.below.selection(units, table, learns=learns)
         above = self.above.selection(units, table, learns=learns)

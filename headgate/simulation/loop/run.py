@@ -167,7 +167,10 @@ class Simulation:
         return min(switch_s, replaced_s, self.policy.wake_at_s, self._shed_at_s)
 
     def _go_on(self, until_s: float) -> int:
-        inner = self.policy.in_charge(self.now_s)
+        # Only a policy that sets a wake-up time leaves every decision until then to another one.
+        inner = self.policy
+        if inner.wake_at_s < inf:
+            inner = inner.in_charge(self.now_s)
         if inner is not self._in_charge:
             self._in_charge = inner
             self.world.settings["train_tuples"] = min(self._train(inner), ALL)
