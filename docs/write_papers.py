@@ -22,7 +22,7 @@ def page_of(figures: Sequence[Mapping[str, Any]]) -> str:
         "# The papers' figures",
         "",
         f"Written by `make docs` from [report.json](report/report.json), {size} of `headgate"
-        f" reproduce --all`: {sum(numbers.values())} statements about {len(figures)} figures."
+        f" reproduce`: {sum(numbers.values())} statements about {len(figures)} figures."
         f" {numbers['yes']} hold in every seed, {numbers['partly']} in the mean only,"
         f" {numbers['no']} do not hold. [reproduce.md](reproduce.md) explains the command; its"
         " report has the charts, the statements and the reasons.",

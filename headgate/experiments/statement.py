@@ -71,7 +71,7 @@ class Statement:
         return "partly" if all(claim.holds(mean) for claim in self.claims) else "no"
 
     def measured(self, mean: Values) -> str:
-        return "; ".join(claim.measured(mean) for claim in self.claims)
+        return "; ".join(dict.fromkeys(claim.measured(mean) for claim in self.claims))
 
 
 @dataclass(frozen=True, kw_only=True)

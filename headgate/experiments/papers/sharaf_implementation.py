@@ -54,7 +54,7 @@ def _sharing(
         statements=(
             _statement("PDT is best.", Best(label="PDT"), why=SETS),
             _statement(
-                f"PDT is {below_max:.0%} below Max and {below_sum:.0%} below Sum.",
+                f"PDT is {100 * below_max:.0f} % below Max and {100 * below_sum:.0f} % below Sum.",
                 lower("PDT", "Max", below_max, x=0.95), lower("PDT", "Sum", below_sum, x=0.95),
                 why=SETS,
             ),

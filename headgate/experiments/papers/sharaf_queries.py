@@ -79,8 +79,8 @@ def _aggregates(figure: int, title: str, values: tuple[float, ...]) -> Experimen
             statement(
                 "The hybrid of EDF and HR is never above either.",
                 Best(label="hybrid"),
-                why="The hybrid chooses between the heads of its two lists by one comparison of "
-                "times, which does not foresee the bursts.",
+                why="A query that is already late goes to the list of HR, which may make it wait "
+                "for long; near saturation that can cost more than EDF does.",
             ),
         ),
     )
