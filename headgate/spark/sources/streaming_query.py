@@ -42,8 +42,8 @@ class RestartedQuery:
                 self._query = self._start(self.ended)
             except Exception as error:  # whatever Spark raises about the outside world
                 self._fail(error.expected if isinstance(error, ConfigRefused) else cause_of(error))
-            if self.ended.is_set() and self._query is not None:  # `end` has not waited so long
-                end_ingest(self._query)
+            if self.ended.is_set():  # `end` has not waited so long
+                self._end()
 
     def look_after(self) -> None:
         """Notice that the query has died or runs again; start it when that is due."""
@@ -66,10 +66,19 @@ class RestartedQuery:
         if not self._turn.acquire(timeout=STOP_S):
             return  # it is being started, and Spark does not answer
         try:
-            if self._query is not None:
-                end_ingest(self._query)
+            self._end()
         finally:
             self._turn.release()
+
+    def _end(self) -> None:
+        """End the query and let go of it.
+
+        The JVM's query keeps the function of its batches, and so all of this run. Each would keep
+        the other for as long as the JVM lives.
+        """
+        query, self._query = self._query, None
+        if query is not None:
+            end_ingest(query)
 
     def _fail(self, cause: str) -> None:
         self._due_at_s = time.monotonic() + pause_after(self._failures)

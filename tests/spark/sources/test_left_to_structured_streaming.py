@@ -1,12 +1,15 @@
 """What the driver cannot read itself is read by Structured Streaming, or is refused."""
 
+import gc
 import threading
 import time
+import weakref
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from kit.waiting import until
 from polled import schema_of, sorted_rows, source_over
 from pyspark.sql import SparkSession
 
@@ -66,6 +69,16 @@ def test_lines_that_belong_together_come_by_structured_streaming(
     read = spark.read.schema("i INT, t STRING").options(multiLine="true").json(str(folder))
     files = sorted((tmp_path / "state/results/q").glob("*.parquet"))
     assert sorted_rows(pa.concat_tables(map(pq.read_table, files))) == sorted_rows(read.toArrow())
+
+    left, jvm = weakref.ref(gate), spark.sparkContext._jvm
+    del gate
+
+    def is_gone() -> bool:
+        jvm.System.gc()
+        gc.collect()
+        return left() is None
+
+    until(is_gone)  # the JVM's query and our function of its batches do not keep each other
 
 
 def test_what_only_structured_streaming_can_do_is_refused_where_the_driver_must(
