@@ -52,7 +52,7 @@ def as_on_spark() -> Network:
     return network(*paths, streams=streams, classes=CLASSES)
 
 
-THRESHOLDS = {"spark": 800, "simulation": 30}
+THRESHOLDS = {"spark": 800, "simulation": 150}
 """Thresholds that queues exceed only at times: else the hybrid is one of its parts."""
 
 
