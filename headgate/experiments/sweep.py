@@ -6,7 +6,6 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from headgate.errors import HeadgateError
 from headgate.experiments.run import Run, measured, sources
 
 SCHEMA = "key STRING, measure STRING, at_s DOUBLE, value DOUBLE"
@@ -20,7 +19,7 @@ Progress = Callable[[int, int], None]
 """Called with the number of runs that are done, and of all."""
 
 
-class OtherSources(HeadgateError):
+class OtherSources(RuntimeError):
     """An executor has another version of Headgate than the driver."""
 
     def __str__(self) -> str:

@@ -110,6 +110,8 @@ class BalancedSlowdown(PriorityPolicy):
         return bool(same and self._clusters[unit] == self._clusters[other])
 
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
+        if learns and self._shared and (units.level == "operator" or units.rebuilds_trees):
+            return None  # the value of a shared unit follows what is measured of all boxes behind
         phi = self._after_a_second(table, np.arange(len(table)))
         changes = np.full(len(table), learns)
         changes[list(self._shared)] = False

@@ -11,6 +11,9 @@ from headgate.model.network.graph import Graph, Way
 Value = Callable[[float, float, float], float]
 """The priority of a segment as a function of S, C̄ and T, for a tuple that has waited one second."""
 
+FREE_S = 1e-200
+"""What counts as the cost of boxes that are free, since a call's cost stands at its first box."""
+
 Reader = tuple[int, int]
 """A box and the side at which it reads."""
 
@@ -31,8 +34,12 @@ def combined(ways: tuple[Way, ...], cost_s: float, value: Value) -> float:
     of the numerator, and the sum is divided by one cost, which counts shared boxes once. It is
     never a sum of quotients.
     """
-    parts = [value(way.selectivity, way.cost_s, way.ideal_s) * way.cost_s for way in ways]
-    return float(np.sum(parts)) / cost_s
+    costs_s = [max(way.cost_s, FREE_S) for way in ways]
+    parts = [
+        value(way.selectivity, way_s, way.ideal_s) * way_s
+        for way, way_s in zip(ways, costs_s, strict=True)
+    ]
+    return float(np.sum(parts)) / max(cost_s, FREE_S)
 
 
 def priority_tree(

@@ -176,6 +176,7 @@ def stored() -> Case:
 
 LEFT_OUT = {
     "kafka": "needs a Spark session with the connector; tests/journeys/test_kafka_sink.py kills it",
+    "receipts": "belongs to tests/chaos, which kills its deliveries",
     "stream": "has no files of its own; tests/journeys/test_segments.py crashes its commits",
 }
 CASES: dict[str, Callable[[pytest.FixtureRequest, File], Case]] = {
