@@ -38,20 +38,22 @@ class Entry:
     ask: Callable[[Options], object] = lambda options: None
 
     def refuse_options(self, values: Mapping[str, str]) -> None:
-        """Refuse options that are missing, unknown or wrong.
+        """Refuse options that are unknown, missing or wrong.
+
+        An unknown option may be the missing one, misspelled, so it is refused first.
 
         Raises:
             OptionRefused: names the first of them and what was expected.
         """
+        for name, value in values.items():
+            if name not in self.options and not self.other_options:
+                raise OptionRefused(option=name, value=value, expected=self._left_out(name))
         for name, example in self.required.items():
             if not values.get(name, "").strip(" ,"):
                 expected = (
                     f"given for format '{self.name}', as in  options: {{{name}: '{example}'}}"
                 )
                 raise OptionRefused(option=name, value=None, expected=expected)
-        for name, value in values.items():
-            if name not in self.options and not self.other_options:
-                raise OptionRefused(option=name, value=value, expected=self._left_out(name))
         try:
             self.check(Options(values))
         except (ValueError, TypeError) as error:
