@@ -16,7 +16,7 @@ from typing import Any
 import speed
 from bars import Measurement
 from headgate.policies import policy_named
-from headgate.simulation.loop import drive
+from headgate.simulation.loop import compiled_loop
 
 LIBRARY = "rr,fcfs,mtiq,chain,hr,hnr,bsd,lsf,brt,srpt"
 MOST_SHARE = 0.01
@@ -78,12 +78,12 @@ KERNEL: Counter[str] = Counter()
 @contextmanager
 def compiled_runs() -> Iterator[None]:
     """Count the CPU seconds inside the compiled loop while the context is open."""
-    before = drive.run
-    _time(KERNEL, "kernel", drive, "run")
+    before = compiled_loop.run
+    _time(KERNEL, "kernel", compiled_loop, "run")
     try:
         yield
     finally:
-        drive.run = before
+        compiled_loop.run = before
 
 
 def _time(spent: Counter[str], key: str, owner: Any, name: str) -> None:

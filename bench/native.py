@@ -24,10 +24,10 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
-from committed import commits_of, measured
+from commit_times import commits_of, measured
 from cqc_queries import cqc
+from input_tuples import BEGAN, OFFERED, READY, Offered, expected, generate, source_of
 from machine import cpu_clock, facts
-from offered import BEGAN, OFFERED, READY, Offered, expected, generate, source_of
 from queries import CLASSES, Selection, streams_of
 from queries import MIXES as SELECTIONS
 from settings import MASTERS, prepare, settings_of

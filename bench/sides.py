@@ -13,7 +13,7 @@ from headgate.runtime.live.handle import QueryHandle
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.session import local_session
 from headgate.workloads.testbeds.forest import SCHEMA
-from offered import READY, put_primer, put_text, source_of, wait_until
+from input_tuples import READY, put_primer, put_text, source_of, wait_until
 from queries import CLASSES, Selection, streams_of
 from settings import MASTERS, settings_of
 

@@ -22,7 +22,7 @@ from headgate.metrics.tally import BINS, SMALLEST, STEP
 from headgate.model.arrays import Floats
 from headgate.model.network.network import Network
 from headgate.model.network.operator import Operator
-from headgate.workloads.random_numbers import chance
+from headgate.workloads.random_hash import chance
 
 Process = Generator[simpy.Event, float, None]
 Arrive = Callable[[float], None]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from committed import Measured
+from commit_times import Measured
 from queries import CLASSES, Selection
 
 LEAST_SHARE = 0.99

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-DRAWN = "from headgate.workloads.random_numbers import draw as d; print(d(1, 2, 3))"
+DRAWN = "from headgate.workloads.random_hash import draw as d; print(d(1, 2, 3))"
 
 
 def run(text: str, cache: str) -> str:

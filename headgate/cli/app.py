@@ -18,10 +18,10 @@ from headgate.cli import (
     options,
     page,
     repair,
-    replayed,
-    reproduced,
+    replay,
+    reproduce,
+    simulation,
     tables,
-    virtual,
 )
 from headgate.cli.top import top
 from headgate.cli.watch import run_each, run_one
@@ -113,10 +113,10 @@ def check(
     raise typer.Exit(2 if checked.mistakes else 0)
 
 
-app.command(context_settings=options.ANY_OPTION)(virtual.simulate)
-app.command(context_settings=options.ANY_OPTION)(virtual.compare)
-app.command()(replayed.replay)
-app.command("reproduce")(reproduced.reproduce_figures)
+app.command(context_settings=options.ANY_OPTION)(simulation.simulate)
+app.command(context_settings=options.ANY_OPTION)(simulation.compare)
+app.command()(replay.replay)
+app.command("reproduce")(reproduce.reproduce_figures)
 for command in (
     operate.add, operate.drop, operate.status, operate.health, operate.explain,
     operate.sql, operate.stop, repair.restart, repair.pause, repair.resume, repair.alter,

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from headgate.cli.listening import ALLOW_HOST, HOST, PLAIN_HTTP, PORT, TLS_CERT, TLS_KEY
+from headgate.cli.address_options import ALLOW_HOST, HOST, PLAIN_HTTP, PORT, TLS_CERT, TLS_KEY
 from headgate.config import SimulationConfig, read_pipeline
 from headgate.errors import ConfigRefused, UnknownName
 from headgate.runtime import Spelled, Trace, load_module, spelled, value_of

@@ -5,7 +5,6 @@ Out: a checked `Pipeline`, from which come streams, queries and settings.
 Never opens a source, a sink or Spark.
 """
 
-from headgate.config.examination import Examination
 from headgate.config.fragment import change_of, fragment_of
 from headgate.config.keywords import settings_of, show_settings
 from headgate.config.mistakes import Mistake, Mistakes
@@ -13,14 +12,14 @@ from headgate.config.pipeline import ClassConfig, Pipeline, PolicyConfig, SparkC
 from headgate.config.pipeline_file import examine, read_pipeline
 from headgate.config.query import QueryConfig, SinkConfig, StatisticsConfig, ValueConfig, ViewConfig
 from headgate.config.simulation import SimulationConfig, simulation_section
-from headgate.config.since import since_of
+from headgate.config.start_position import since_of
 from headgate.config.stream import ArrivalsConfig, StreamConfig
+from headgate.config.validation import Validation
 from headgate.config.yaml_file import read_mapping
 
 __all__ = [
     "ArrivalsConfig",
     "ClassConfig",
-    "Examination",
     "Mistake",
     "Mistakes",
     "Pipeline",
@@ -31,6 +30,7 @@ __all__ = [
     "SparkConfig",
     "StatisticsConfig",
     "StreamConfig",
+    "Validation",
     "ValueConfig",
     "ViewConfig",
     "change_of",

@@ -7,9 +7,9 @@ from pydantic import Field, ValidationError
 
 from headgate.config.pipeline import ClassConfig, Pipeline
 from headgate.config.query import QueryConfig, ViewConfig
-from headgate.config.refusals import first_of, refusals_of, taken_names, wrong_queries
 from headgate.config.section import Name, Section
 from headgate.config.stream import StreamConfig
+from headgate.config.validation_errors import first_of, refusals_of, taken_names, wrong_queries
 from headgate.errors import ConfigRefused, UnknownKey
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from headgate.config.refusals import first_of, refusals_of
+from headgate.config.validation_errors import first_of, refusals_of
 from headgate.errors import UnknownKey
 from headgate.model.settings import Settings
 

@@ -10,10 +10,10 @@ from headgate.config.simulation import SimulationConfig
 from headgate.config.stream import StreamConfig
 from headgate.errors import ConfigRefused
 from headgate.extensions import Options, source_entry
+from headgate.model.drop import ValueGraph
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query, QueryClass, QueryStatistics, View
 from headgate.model.settings import Settings
-from headgate.model.shedding import ValueGraph
 from headgate.model.stream import Stream
 from headgate.workloads.arrivals import Bursts
 

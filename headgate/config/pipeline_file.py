@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path as File
 from typing import Any
 
-from headgate.config.examination import Examination
 from headgate.config.mistakes import Mistakes
 from headgate.config.pipeline import Pipeline
+from headgate.config.validation import Validation
 from headgate.config.yaml_file import read_document
 
 
@@ -29,7 +29,7 @@ def read_pipeline(
 
 def examine(
     path: str | File, environment: Mapping[str, str] | None = None, **flags: Any
-) -> Examination:
+) -> Validation:
     """Read a pipeline file as `read_pipeline` does, and return all its mistakes.
 
     Raises:
@@ -43,7 +43,7 @@ def examine(
         if (variable := f"HEADGATE_{key.upper()}") in outside
         and key not in ("streams", "views", "queries")
     }
-    examination = Examination(document, changes, flags)
+    examination = Validation(document, changes, flags)
     if (pipeline := examination.pipeline) is not None:
         pipeline.origins.update(dict.fromkeys(document.data, str(path)))
         pipeline.origins.update({key: f"HEADGATE_{key.upper()}" for key in changes})

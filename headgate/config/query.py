@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from headgate.config.section import Options, Section, named, option_texts
-from headgate.config.since import since
+from headgate.config.start_position import since
 from headgate.extensions.built_in_sinks import SINKS
 from headgate.model.query import OnError, Sink
 

@@ -12,8 +12,8 @@ from pydantic import (
     ValidationError,
 )
 
-from headgate.config.refusals import first_of, refusals_of
 from headgate.config.section import Section
+from headgate.config.validation_errors import first_of, refusals_of
 
 
 def _counts(value: object) -> object:

@@ -14,7 +14,7 @@ from headgate.metrics.report import Report
 from headgate.model.network.network import Network
 from headgate.runtime import Spelled, simulate, workload
 from headgate.runtime.what_if.simulate import simulation_of
-from headgate.simulation.loop.worth import Worth
+from headgate.simulation.loop.run_report import Worth
 
 Row = tuple[str, float | None, float]
 """A measure, the instant of it if it was measured over time, and its value."""

@@ -4,7 +4,7 @@ import re
 
 from headgate.errors import OptionRefused
 from headgate.extensions.declared_options import SinkEntry
-from headgate.extensions.deferred import deferred
+from headgate.extensions.lazy_import import lazy_import
 from headgate.extensions.option_values import Options
 
 COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
@@ -34,32 +34,32 @@ def _refuse_stream(options: Options) -> None:
 
 SINKS = (
     SinkEntry(
-        name="parquet", make=deferred("headgate.spark.sinks.files.file_sink:parquet_files"),
+        name="parquet", make=lazy_import("headgate.spark.sinks.files.file_sink:parquet_files"),
         options={"compression": f"one of {', '.join(COMPRESSIONS)}"}, check=_refuse_compression,
         delivery="exactly once", has_files=True, has_columns=True,
     ),
     SinkEntry(
-        name="json", make=deferred("headgate.spark.sinks.files.file_sink:text_files"),
+        name="json", make=lazy_import("headgate.spark.sinks.files.file_sink:text_files"),
         other_options=True, delivery="exactly once", has_files=True,
     ),
     SinkEntry(
-        name="csv", make=deferred("headgate.spark.sinks.files.file_sink:text_files"),
+        name="csv", make=lazy_import("headgate.spark.sinks.files.file_sink:text_files"),
         options={"header": "whether every file begins with the names"}, other_options=True,
         delivery="exactly once", has_files=True, by_position=True,
     ),
     SinkEntry(
-        name="console", make=deferred("headgate.spark.sinks.console:Console"), by_position=True,
+        name="console", make=lazy_import("headgate.spark.sinks.console:Console"), by_position=True,
     ),
     SinkEntry(
-        name="memory", make=deferred("headgate.spark.sinks.memory:Memory"),
+        name="memory", make=lazy_import("headgate.spark.sinks.memory:Memory"),
         options={"rows": "maximum number of rows"}, check=_refuse_rows, by_position=True,
     ),
     SinkEntry(
-        name="callback", make=deferred("headgate.spark.sinks.callback:Callback"),
+        name="callback", make=lazy_import("headgate.spark.sinks.callback:Callback"),
         takes_function=True, by_position=True,
     ),
     SinkEntry(
-        name="jdbc", make=deferred("headgate.spark.sinks.jdbc:Jdbc"),
+        name="jdbc", make=lazy_import("headgate.spark.sinks.jdbc:Jdbc"),
         options={
             "url": "address of the database", "table": "name of the table",
             "key": "columns that identify a row, separated by commas",
@@ -68,13 +68,13 @@ SINKS = (
         other_options=True, delivery="exactly once",
     ),
     SinkEntry(
-        name="kafka", make=deferred("headgate.spark.sinks.kafka:Kafka"),
+        name="kafka", make=lazy_import("headgate.spark.sinks.kafka:Kafka"),
         options={"kafka.bootstrap.servers": "brokers to connect to first", "topic": "the topic"},
         required={"kafka.bootstrap.servers": "host:9092", "topic": "fires"},
-        other_options=True, ask=deferred("headgate.spark.sources.kafka_options:ask_brokers"),
+        other_options=True, ask=lazy_import("headgate.spark.sources.kafka_options:ask_brokers"),
     ),
     SinkEntry(
-        name="stream", make=deferred("headgate.spark.sinks.files.file_sink:StreamSink"),
+        name="stream", make=lazy_import("headgate.spark.sinks.files.file_sink:StreamSink"),
         options={
             "stream": "name of the stream; if not set, that of the query",
             "event_time": "column with the event time of a tuple",

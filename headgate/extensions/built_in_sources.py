@@ -2,7 +2,7 @@
 
 from headgate.errors import OptionRefused
 from headgate.extensions.declared_options import SourceEntry
-from headgate.extensions.deferred import deferred
+from headgate.extensions.lazy_import import lazy_import
 from headgate.extensions.option_values import Options
 
 _FILES = {
@@ -23,7 +23,7 @@ def _refuse_values(options: Options) -> None:
 
 def _directory(name: str) -> SourceEntry:
     return SourceEntry(
-        name=name, make=deferred("headgate.spark.sources.files.directory:directory_source"),
+        name=name, make=lazy_import("headgate.spark.sources.files.directory:directory_source"),
         options=_FILES, other_options=True, check=_refuse_values, spark_reads=True,
     )  # fmt: skip
 
@@ -32,7 +32,7 @@ SOURCES = (
     *map(_directory, ("parquet", "json", "csv")),
     SourceEntry(
         name="kafka",
-        make=deferred("headgate.spark.sources.kafka_topics:kafka_source"),
+        make=lazy_import("headgate.spark.sources.kafka_topics:kafka_source"),
         options={
             "kafka.bootstrap.servers": "brokers to connect to first",
             "subscribe": "topics, separated by commas",
@@ -42,13 +42,13 @@ SOURCES = (
             "includeHeaders": "whether there is a column with the headers",
         },
         other_options=True,
-        columns=deferred("headgate.spark.sources.kafka_topics:columns_of"),
-        ask=deferred("headgate.spark.sources.kafka_options:ask_brokers"),
+        columns=lazy_import("headgate.spark.sources.kafka_topics:columns_of"),
+        ask=lazy_import("headgate.spark.sources.kafka_options:ask_brokers"),
         spark_reads=True,
     ),
     SourceEntry(
         name="headgate",
-        make=deferred("headgate.spark.sources.generator:GeneratorSource"),
+        make=lazy_import("headgate.spark.sources.generator:GeneratorSource"),
         options={
             "rate_per_s": "tuples per second outside bursts",
             "burst_factor": "factor on the rate during a burst",
@@ -58,13 +58,13 @@ SOURCES = (
             "tuples": "how many tuples to generate; if not set, without end",
         },
         required={"rate_per_s": "1500"},
-        check=deferred("headgate.spark.sources.generator:refuse_values"),
-        columns=deferred("headgate.spark.sources.generator:columns_of"),
-        arrivals=deferred("headgate.workloads.testbeds.forest:arrivals_of"),
+        check=lazy_import("headgate.spark.sources.generator:refuse_values"),
+        columns=lazy_import("headgate.spark.sources.generator:columns_of"),
+        arrivals=lazy_import("headgate.workloads.testbeds.forest:arrivals_of"),
     ),
     SourceEntry(
         name="python",
-        make=deferred("headgate.spark.sources.python_rows:RowSource"),
+        make=lazy_import("headgate.spark.sources.python_rows:RowSource"),
         options={"rowsPerPoll": "maximum rows per poll"},
         check=lambda options: options.whole("rowsPerPoll", 1000, least=1),
         takes_function=True,

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from headgate.errors import QueryRefused
 from headgate.language.window_clause import Clause
+from headgate.model.plan_summary import Reading, WindowCall
 from headgate.model.query import Query
-from headgate.model.reading import Reading, WindowCall
 from headgate.model.window import MARK, Input, Window
 
 WindowOf = Callable[[Query, WindowCall], Window]

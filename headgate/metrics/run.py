@@ -5,10 +5,10 @@ from math import nan
 
 import numpy as np
 
+from headgate.metrics.arrival_times import ArrivalTimes
 from headgate.metrics.histogram import Histogram
 from headgate.metrics.line import Line
-from headgate.metrics.over_time import PendingOverTime, ResultsOverTime
-from headgate.metrics.past import (
+from headgate.metrics.query_totals import (
     BACKFILLED,
     BUSY_S,
     DUE,
@@ -16,11 +16,11 @@ from headgate.metrics.past import (
     SHED,
     TUPLES_IN,
     WORTH,
-    Past,
+    QueryTotals,
 )
 from headgate.metrics.stale_time import StaleTime
+from headgate.metrics.time_series import PendingOverTime, ResultsOverTime
 from headgate.metrics.utility import Utility
-from headgate.metrics.waiting import Waiting
 from headgate.model.arrays import Floats, Ints, moved, places_before
 from headgate.model.events import Event, StepFinished, TrainArrived, UnitFailed
 from headgate.model.network.network import Network
@@ -40,19 +40,19 @@ class RunMetrics:
     def __init__(self, network: Network, table: UnitTable) -> None:
         self.network, self.table = network, table
         count = len(table)
-        self._did = [Past() for _ in range(count)]
+        self._did = [QueryTotals() for _ in range(count)]
         self._sums = np.zeros((DUE + 1, count))
         self._pending: Ints = table["pending"].copy()
         self._pending_max = self._pending.copy()
         self._class_max = np.zeros(len(network.classes), dtype=np.int64)
         self._total_max = 0
-        self._past = [Past() for _ in network.classes]
-        self._past_by_id: dict[int, Past] = {}
+        self._past = [QueryTotals() for _ in network.classes]
+        self._past_by_id: dict[int, QueryTotals] = {}
         """By id of a query whose class has changed, what it did before."""
         self._began_s: float | None = None
         self._last_s = 0.0
         self._utility = Utility(network)
-        self._waiting: dict[int, Waiting] = {}
+        self._waiting: dict[int, ArrivalTimes] = {}
         """By stream, the trains that may still wait."""
         self._stale: dict[int, StaleTime] = {}
         """By id of a unit that has put out a result."""
@@ -86,8 +86,8 @@ class RunMetrics:
         ):
             if unit >= 0 and query_class != self.table["query_class"][unit]:
                 past = self._leave_class(unit)
-                self._past_by_id.setdefault(number, Past()).add(past)
-        self._did = [Past() if row < 0 else self._did[row] for row in rows]
+                self._past_by_id.setdefault(number, QueryTotals()).add(past)
+        self._did = [QueryTotals() if row < 0 else self._did[row] for row in rows]
         self._sums = moved(self._sums, before)
         waiting = table["pending"]
         self._pending = np.where(before < 0, waiting, moved(self._pending, before))
@@ -101,18 +101,18 @@ class RunMetrics:
         self.network, self.table = network, table
         self._size_units()
 
-    def _leave_class(self, unit: int) -> Past:
+    def _leave_class(self, unit: int) -> QueryTotals:
         """Move what a unit did in its class to the past of this class, and return it."""
         did = self._in_class(unit)
         self._past[int(self.table["query_class"][unit])].add(did)
-        self._did[unit] = Past()
+        self._did[unit] = QueryTotals()
         self._sums[:, unit] = 0
         return did
 
-    def _in_class(self, unit: int) -> Past:
+    def _in_class(self, unit: int) -> QueryTotals:
         """Return what a unit did since it is in its class."""
         did = self._did[unit]
-        return Past(did.responses, did.slowdowns, did.tardiness, self._sums[:, unit].copy())
+        return QueryTotals(did.responses, did.slowdowns, did.tardiness, self._sums[:, unit].copy())
 
     def hear(self, event: Event) -> None:
         """Update the metrics with one event."""
@@ -183,7 +183,7 @@ class RunMetrics:
         self._sums[PENDING_AREA, readers] += float(event.tuples @ waited_s)
         self._pending[readers] += int(event.tuples.sum())
         if self._utility.applies:
-            trains = self._waiting.setdefault(event.stream, Waiting())
+            trains = self._waiting.setdefault(event.stream, ArrivalTimes())
             longest = int(self._pending[readers].max(initial=1))
             trains.add(event.tuples, event.mean_arrived_at_s, longest)
         if event.tuple_bytes:
@@ -308,11 +308,11 @@ class RunMetrics:
         return passed_s
 
     def _line(
-        self, name: str, units: Iterable[int], pending_max: int, pasts: Sequence[Past] = ()
+        self, name: str, units: Iterable[int], pending_max: int, pasts: Sequence[QueryTotals] = ()
     ) -> Line:
         chosen = list(units)
         parts = [*map(self._in_class, chosen), *pasts]
-        all_did = parts[0] if len(parts) == 1 else Past.of(parts)  # of one unit: nothing to merge
+        all_did = QueryTotals.of(parts) if len(parts) > 1 else parts[0]
         response_s, sums = all_did.responses.summary(), all_did.sums
         tardiness_s = all_did.tardiness.summary()
         worth, due = sums[WORTH:] + sum((self._still_due(unit) for unit in chosen), np.zeros(2))

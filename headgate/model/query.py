@@ -9,10 +9,10 @@ from headgate.errors import ConfigRefused, OptionRefused, QueryRefused, UnknownN
 from headgate.extensions import sink_entry, sink_names
 from headgate.extensions.declared_options import SinkEntry, hint
 from headgate.model.argument_types import refuse_types
+from headgate.model.drop import ValueGraph
 from headgate.model.plan import Lane
 from headgate.model.qos_graph import QoSGraph
-from headgate.model.readable import Readable
-from headgate.model.shedding import ValueGraph
+from headgate.model.short_repr import ShortRepr
 from headgate.model.stream import NAME, NAME_RULE
 
 Deliver = Callable[[Any, str], object]
@@ -68,7 +68,7 @@ def query_class_of(name: str, values: float | Mapping[str, float | None]) -> Que
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Sink(Readable):
+class Sink(ShortRepr):
     """Where results go: files, a stream that other queries read, or a delivery.
 
     There is one file for each range of trains that had results.
@@ -198,7 +198,7 @@ class QueryStatistics:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Query(Readable):
+class Query(ShortRepr):
     """A continuous query.
 
     Args:
@@ -269,7 +269,7 @@ class ViewQuery(Query):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class View(Readable):
+class View(ShortRepr):
     """A query whose results form a stream of the same name, computed once for all its readers.
 
     Args:

@@ -11,7 +11,7 @@ from headgate.model.network.unit_table import UnitTable
 from headgate.model.network.units import Units
 from headgate.model.plan import ALL, Step
 from headgate.policies.interface import Policy, State
-from headgate.policies.methods.around import Around
+from headgate.policies.methods.outer_policy import OuterPolicy
 from headgate.policies.registry import register
 from headgate.policies.sources_last import operators_first, source_operators
 
@@ -57,7 +57,7 @@ class ClassTurn:
     use="Queries differ in importance, and the less important ones must still make progress.",
     avoid="All queries are of one class: then it is the same as the inner policy.",
 )
-class Cqc(Around):
+class Cqc(OuterPolicy):
     """Classes in descending priority, each for its quota of worker-seconds per round (CQC §4.2).
 
     A class gets T = k P / ΣP of the period k. A class whose quota is not positive skips its turn

@@ -11,7 +11,7 @@ from headgate.model.network.unit_table import UnitTable
 from headgate.model.network.units import Units
 from headgate.model.plan import ALL, Step
 from headgate.policies.interface import Policy, State
-from headgate.policies.methods.around import Around
+from headgate.policies.methods.outer_policy import OuterPolicy
 from headgate.policies.registry import register
 
 
@@ -22,7 +22,7 @@ from headgate.policies.registry import register
     use="You want hr or round robin as the baselines that cqc was compared with.",
     avoid="Streams are unbounded bursts: tuples wait outside until the operators are idle.",
 )
-class SourcesLast(Around):
+class SourcesLast(OuterPolicy):
     """The order of the inner policy; an operator drains its queue, and sources run last (CQC §3).
 
     Sources are the operators that only streams feed. They run when no other operator has tuples. At

@@ -9,7 +9,7 @@ from headgate.model.network.unit_table import UnitTable
 from headgate.model.network.units import Units
 from headgate.model.plan import ALL, Step
 from headgate.policies.interface import Policy, Selection, State
-from headgate.policies.methods.around import Around
+from headgate.policies.methods.outer_policy import OuterPolicy
 from headgate.policies.methods.traversal import (
     BEST,
     ORDERS,
@@ -51,7 +51,7 @@ class Traversal:
         self.position = self.calls.index(unit, self.position) + 1
 
 
-class SuperboxPolicy(Around):
+class SuperboxPolicy(OuterPolicy):
     """A policy that finishes one traversal before it chooses the next superbox.
 
     A traversal calls its boxes on their whole queues: that is what the orders are made for.

@@ -18,7 +18,7 @@ from headgate.runtime.what_if.replay import Calibration, Replay, replay
 from headgate.runtime.what_if.simulate import simulate
 from headgate.runtime.what_if.traces import Trace
 from headgate.runtime.what_if.workload import Workload, workload
-from headgate.workloads.testbeds.named import TESTBEDS, Family, Variant
+from headgate.workloads.testbeds.registry import TESTBEDS, Family, Variant
 
 __all__ = [
     "TESTBEDS",

@@ -7,8 +7,8 @@ from typing import Any
 
 from headgate.config import Pipeline
 from headgate.errors import ConfigRefused, StatisticsMissing
-from headgate.language.unread import unread_path
-from headgate.model.network.derived import lifted
+from headgate.language.paths_without_spark import path_without_spark
+from headgate.model.network.derived_streams import lifted
 from headgate.model.network.network import Network, Path
 from headgate.model.plan import ALL
 from headgate.model.query import QueryStatistics
@@ -45,14 +45,14 @@ def unread_paths(pipeline: Pipeline) -> tuple[list[Path], list[Stream]]:
 
     Raises:
         ConfigRefused: views read each other in a cycle.
-        QueryRefused, UnknownName: as `unread_path`.
+        QueryRefused, UnknownName: as `path_without_spark`.
     """
     streams = list(pipeline.stream_models())
     paths: list[Path] = []
     for query in reading_order(pipeline.query_models()):
         columns: dict[str, Sequence[str]] = {stream.name: () for stream in streams if not stream.of}
         refuse_itself(query)
-        path, timelines = unread_path(query, columns)
+        path, timelines = path_without_spark(query, columns)
         paths.append(replace(path, into=query.into))
         names = {stream.name for stream in streams}
         streams += [timeline for timeline in timelines if timeline.name not in names]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from headgate.errors import ConfigRefused, QueryRefused
 from headgate.language.streams_in_text import streams_in
-from headgate.model.network.derived import producers, readers_of
+from headgate.model.network.derived_streams import producers, readers_of
 from headgate.model.network.network import Path
 from headgate.model.query import Query
 from headgate.model.stream import ARRIVED_AT, DERIVED, Stream

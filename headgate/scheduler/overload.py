@@ -16,7 +16,7 @@ from headgate.model.events import (
 )
 from headgate.model.network.units import Units
 from headgate.model.qos_graph import QoSGraph
-from headgate.scheduler.delivery import Delivery, infeasible
+from headgate.scheduler.qos_monitor import QoSMonitor, infeasible
 from headgate.scheduler.rows import Rows
 from headgate.scheduler.shedder import Load, Shedder
 
@@ -48,7 +48,7 @@ class Overload:
     ) -> None:
         self._commit, self._workers, self._loss_of = commit, workers, loss_of
         self.shedder = Shedder()
-        self.delivery = Delivery(rows.network, rows.table)
+        self.delivery = QoSMonitor(rows.network, rows.table)
         self.fractions = np.full(len(rows.table), nan)
         """By unit, the share of its tuples that it drops. NaN: as the last run has left it."""
         self._reasons: dict[int, str] = {}

@@ -23,17 +23,17 @@ from headgate.model.network.unit_table import UnitTable, grown
 from headgate.model.network.units import SharedPriority, units_of
 from headgate.model.plan import ALL, BoxCall, Lane, Step
 from headgate.policies.interface import Policy, State
+from headgate.scheduler.amos_monitor import AmosMonitor
+from headgate.scheduler.compiled_selection import CompiledSelection, compiled_selection
 from headgate.scheduler.feeds import feeds_of
 from headgate.scheduler.filter_order import ConditionOrders
 from headgate.scheduler.fusion import check, fuse
-from headgate.scheduler.monitor import Monitor
+from headgate.scheduler.group_priority import GroupPriority, call_groups
 from headgate.scheduler.overload import Commit, LossOf, Overload
 from headgate.scheduler.queue_columns import QueueColumns
 from headgate.scheduler.queues import StreamBuffer
 from headgate.scheduler.rows import Rows
-from headgate.scheduler.selecting import Selecting, selecting
 from headgate.scheduler.statistics import Statistics
-from headgate.scheduler.together import Together, call_groups
 
 
 class Scheduler:
@@ -79,7 +79,7 @@ class Scheduler:
         begin = np.zeros(len(table), dtype=np.int64) if cursors is None else cursors
         self._adopt(Rows(network, table, begin, statistics, ConditionOrders()))
         self.groups = np.array(groups, dtype=np.int64) if len(groups) else None
-        self._call_groups, self._together = self.groups, Together(shared_priority, most_fused)
+        self._call_groups, self._together = self.groups, GroupPriority(shared_priority, most_fused)
         firsts = first_trains or [0] * len(network.streams)
         self.buffers = [StreamBuffer(first) for first in firsts]
         self._most_tuples = [train_tuples] * len(firsts)
@@ -87,8 +87,8 @@ class Scheduler:
         self._delayed_until_s, self._retry_at_s = np.full(len(table), inf), inf
         self._running = self._calls = self._figures = 0
         self._more_follow = False
-        self._monitor: Monitor | None = None
-        self._selecting: Selecting | None = None
+        self._monitor: AmosMonitor | None = None
+        self._compiled_selection: CompiledSelection | None = None
         self.overload = None if shed is None else Overload(self.rows, shed, workers, loss_of)
         self._prepare()
 
@@ -194,11 +194,11 @@ class Scheduler:
                 self._together.seen(
                     policy, self.table, numbers, self._call_groups, self.cursors, 0.0
                 )
-        self._selecting = selecting(
+        self._compiled_selection = compiled_selection(
             self.policy, units, self.table, self._call_groups, self.shared_priority
         )
         watched = self.policy.wake_at_s < inf
-        self._monitor = Monitor(self.network, self.table) if watched else None
+        self._monitor = AmosMonitor(self.network, self.table) if watched else None
 
     def _change(self, event: NetworkChanged) -> None:
         """Add and restart units, add streams, remove dropped units; others keep their state."""
@@ -232,8 +232,8 @@ class Scheduler:
         """Take units out of all plans until they are refreshed."""
         rows = np.array(units)
         self._idle[rows] = self.table["ready"][rows] = False
-        if self._selecting is not None:
-            self._selecting.note(rows)
+        if self._compiled_selection is not None:
+            self._compiled_selection.note(rows)
 
     def _try_again(self, now_s: float) -> None:
         if now_s < self._retry_at_s:
@@ -246,8 +246,8 @@ class Scheduler:
 
     def _next_call(self, now_s: float) -> BoxCall | None:
         measured = self.statistics is None or self.statistics.knows_all
-        if self._selecting is not None and measured:
-            step = self._selecting.pick(self.table, now_s)
+        if self._compiled_selection is not None and measured:
+            step = self._compiled_selection.pick(self.table, now_s)
             return None if step is None else self._call_of(self._beside(step), now_s)
         ready = self.ready
         if not len(ready):
@@ -316,8 +316,8 @@ class Scheduler:
         self._idle[done] = self._active[done]
         if self.statistics is not None:
             changed = self.statistics.learn(self.table, event)
-            if self._selecting is not None:
-                self._selecting.note(changed)
+            if self._compiled_selection is not None:
+                self._compiled_selection.note(changed)
             for unit in [sample.unit for sample in event.samples]:
                 conditions = self.network.paths[unit].conditions
                 self._orders.improve(unit, self.statistics.conditions(unit), conditions)
@@ -339,5 +339,5 @@ class Scheduler:
         self._columns.update(
             self.table, units, self.cursors[units], buffer, self._idle[units], self.train_tuples
         )
-        if self._selecting is not None:
-            self._selecting.note(units)
+        if self._compiled_selection is not None:
+            self._compiled_selection.note(units)

@@ -25,7 +25,7 @@ from headgate.server.address import Address
 from headgate.server.admission import Admission
 from headgate.server.control import Control
 from headgate.server.limits import BACKLOG, HEADER_BYTES, Connection, LimitedBody
-from headgate.server.pages import add_page
+from headgate.server.page_routes import add_page
 from headgate.server.prometheus import RunCollector, exposition
 from headgate.server.updates import Updates
 

@@ -1,7 +1,7 @@
 """The entry point to `spark`: the names that the runtime imports, only when it needs Spark."""
 
+from headgate.spark.engine.assembly import open_engine
 from headgate.spark.engine.history import history_of, kept_trains, refuse_failure, versions_of
-from headgate.spark.engine.opening import open_engine
 from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.jvm_watch import noticed_end
 from headgate.spark.jvm.query.analysis import Analyst
@@ -12,8 +12,8 @@ from headgate.spark.jvm.session import (
     stop_session,
 )
 from headgate.spark.jvm.types import refuse_outputs
-from headgate.spark.sinks.opening import refuse_sink
-from headgate.spark.sources.opening import source_of
+from headgate.spark.sinks.query_sink import refuse_sink
+from headgate.spark.sources.stream_source import source_of
 
 __all__ = [
     "Analyst",

@@ -7,7 +7,7 @@ import numpy as np
 from headgate.model.arrays import Floats
 from headgate.model.network.graph import Graph
 from headgate.model.network.network import Network
-from headgate.workloads.demands import above_zero, demand
+from headgate.workloads.value_checks import above_zero, demand
 
 
 def measured_rate_per_s(times_s: Floats) -> float:

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.random import Generator
 
 from headgate.model.arrays import Floats
-from headgate.workloads.demands import above_zero, demand, whole
-from headgate.workloads.seeded import generator
+from headgate.workloads.random_generators import generator
+from headgate.workloads.value_checks import above_zero, demand, whole
 
 
 def pareto_on_off(

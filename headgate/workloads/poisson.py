@@ -6,8 +6,8 @@ from math import inf
 import numpy as np
 
 from headgate.model.arrays import Floats
-from headgate.workloads.demands import above_zero, between, demand, whole
-from headgate.workloads.seeded import generator
+from headgate.workloads.random_generators import generator
+from headgate.workloads.value_checks import above_zero, between, demand, whole
 
 
 def poisson(rate_per_s: float, tuples: int, seed: int) -> Floats:

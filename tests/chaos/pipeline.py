@@ -13,7 +13,7 @@ import duckdb
 import pyarrow.parquet as pq
 import yaml
 from independent import Rows, committed_rows, rows_of
-from killed_pipeline import VIEWS, answer, late_tuples, offer, pipeline_of, sources_in
+from kill_pipeline import VIEWS, answer, late_tuples, offer, pipeline_of, sources_in
 
 RESTARTED = ("cut", "sliding", "dry", "hot", "near")
 """Queries of several kinds of sinks and computations."""

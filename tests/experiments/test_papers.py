@@ -12,7 +12,7 @@ from headgate.experiments.report import TITLES
 from headgate.experiments.statement import Claim
 from headgate.runtime.policy_text import Spelled
 from headgate.simulation.world.setting import Setting
-from headgate.workloads.testbeds.named import named_testbed
+from headgate.workloads.testbeds.registry import named_testbed
 
 FIGURES = {
     "aurora": {3, *range(5, 10), 11, 13, 14},

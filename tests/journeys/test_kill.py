@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from killed_pipeline import QUERIES, VIEWS, check_results, offer, write_pipeline
+from kill_pipeline import QUERIES, VIEWS, check_results, offer, write_pipeline
 from kit.seeds import drawing_seed
 
 from headgate.result_files import MANIFEST

@@ -17,7 +17,7 @@ from headgate.model.qos_graph import QoSGraph
 from headgate.policies import policy_named
 from headgate.runtime.what_if.simulate import simulation_of
 from headgate.simulation.kernel.outputs import output
-from headgate.simulation.loop.worth import report_of
+from headgate.simulation.loop.run_report import report_of
 from headgate.workloads.testbeds.forest import SCHEMA
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from independent import committed_rows
-from joined_streams import STREAMS, Batch, consume_closed, gate_of_three, rows_on_edges
+from join_streams import STREAMS, Batch, consume_closed, gate_of_three, rows_on_edges
 from kit.gates import stop_without_errors
 from pyspark.sql import SparkSession
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from independent import committed_rows
-from joined_streams import Batch, consume_closed, gate_of_three, rows_on_edges
+from join_streams import Batch, consume_closed, gate_of_three, rows_on_edges
 from kit.gates import stop_without_errors
 from pyspark.sql import SparkSession
 

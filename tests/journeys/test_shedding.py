@@ -27,7 +27,7 @@ from sources import write_readings
 from headgate import Headgate, Query
 from headgate.errors import QueryRefused
 from headgate.model.arrays import Floats
-from headgate.model.shedding import ValueGraph
+from headgate.model.drop import ValueGraph
 from headgate.scheduler.shedder import Load, Shedder
 from headgate.spark.journal.journal import Journal
 from headgate.spark.log.shedding_rules import Rule, SheddingRules, seed_of

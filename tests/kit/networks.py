@@ -16,7 +16,7 @@ from headgate.model.stream import Stream
 from headgate.policies import Policy, State, policy_named
 from headgate.runtime.what_if.simulate import simulation_of
 from headgate.simulation.loop.run import Simulation
-from headgate.simulation.loop.worth import report_of
+from headgate.simulation.loop.run_report import report_of
 
 RUNS = st.fixed_dictionaries(
     {

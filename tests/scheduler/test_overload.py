@@ -19,7 +19,7 @@ from headgate.model.plan import BoxCall
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import QueryClass
 from headgate.policies import policy_named
-from headgate.scheduler.delivery import Delivery, infeasible
+from headgate.scheduler.qos_monitor import QoSMonitor, infeasible
 from headgate.scheduler.scheduler import Scheduler
 
 
@@ -142,10 +142,10 @@ def test_a_query_that_begins_again_begins_without_the_old_fraction() -> None:
 H = {"H": QueryClass(name="H", priority=6, target_s=1.0)}
 
 
-def delivery_of(**options: Any) -> tuple[Delivery, Network]:
+def delivery_of(**options: Any) -> tuple[QoSMonitor, Network]:
     run_network = network(line("a", select(0.001), query_class="H", **options), classes={"H": 1})
     run_network = replace(run_network, classes=tuple(H.values()))
-    return Delivery(run_network, unit_table(units_of(run_network))), run_network
+    return QoSMonitor(run_network, unit_table(units_of(run_network))), run_network
 
 
 def test_a_class_above_its_target_is_poor_until_it_is_well_below() -> None:

@@ -20,7 +20,7 @@ from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.policies import policies, policy_named
 from headgate.runtime.what_if.simulate import simulation_of
-from headgate.workloads.random_numbers import chance, mixed
+from headgate.workloads.random_hash import chance, mixed
 
 GRAIN_S = 1 / 64  # all times are multiples of it, so that every sum is exact
 STREAMS = ("s0", "s1")

@@ -6,18 +6,18 @@ from typing import ClassVar, Self
 from headgate.errors import QueryRefused
 from headgate.language.analysis import Analysis
 from headgate.language.durations import microseconds, unreadable
-from headgate.language.kinds.stateful import Stateful
+from headgate.language.kinds.interface import StatefulKind
 from headgate.language.over_windows import call_of, called_input, clause_inputs, text_of
-from headgate.language.refuse import keeps_stored
+from headgate.language.refusals import keeps_stored
+from headgate.model.plan_summary import NotPossible, Reading, WindowCall
 from headgate.model.query import Query
-from headgate.model.reading import NotPossible, Reading, WindowCall
 from headgate.model.window import Window
 
 EXAMPLE = "window(ts, '60 seconds', '10 seconds')"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClosingWindows(Stateful):
+class ClosingWindows(StatefulKind):
     """A query over windows of one stream, or over windows of several that end together.
 
     Args:

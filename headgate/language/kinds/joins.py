@@ -7,9 +7,9 @@ from typing import ClassVar, Self
 from headgate.errors import QueryRefused
 from headgate.language.analysis import Analysis, Analyst
 from headgate.language.join_times import Unbounded, in_windows, times_of
-from headgate.language.kinds.stateful import Stateful
+from headgate.language.kinds.interface import StatefulKind
 from headgate.language.over_windows import clause_inputs
-from headgate.language.refuse import (
+from headgate.language.refusals import (
     BOTH,
     NO_WINDOW,
     STATELESS,
@@ -20,15 +20,15 @@ from headgate.language.refuse import (
     stream_joins,
 )
 from headgate.language.window_clause import Clause, move_with_tuples
+from headgate.model.plan_summary import NotPossible, Reading
 from headgate.model.query import Query
-from headgate.model.reading import NotPossible, Reading
 from headgate.model.window import MARK, Input, Join, Window
 
 WHOLE = "write windows with the same SLIDE after all streams: then each window is computed whole"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Joins(Stateful):
+class Joins(StatefulKind):
     """A join that computes the combinations of tuples of which one is new.
 
     Args:

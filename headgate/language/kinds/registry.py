@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from headgate.language.analysis import Analysis
 from headgate.language.kinds.closing import ClosingWindows
+from headgate.language.kinds.interface import StatefulKind
 from headgate.language.kinds.joins import Joins
 from headgate.language.kinds.sessions import Sessions
-from headgate.language.kinds.stateful import Stateful
 from headgate.language.kinds.unions import Unions
 from headgate.language.window_clause import Clause
 from headgate.model.query import Query
 
-KINDS: tuple[type[Stateful], ...] = (ClosingWindows, Joins, Sessions, Unions)
+KINDS: tuple[type[StatefulKind], ...] = (ClosingWindows, Joins, Sessions, Unions)
 
 
 def refuse_unread(query: Query, clauses: Sequence[Clause]) -> None:
@@ -24,6 +24,6 @@ def refuse_unread(query: Query, clauses: Sequence[Clause]) -> None:
         kind.refuse_unread(query, clauses)
 
 
-def kind_of(analysis: Analysis) -> type[Stateful] | None:
+def kind_of(analysis: Analysis) -> type[StatefulKind] | None:
     """Return the kind of a query; None if it takes each tuple by itself."""
     return next((kind for kind in KINDS if kind.claims(analysis)), None)

@@ -6,18 +6,18 @@ from typing import ClassVar, Self
 from headgate.errors import QueryRefused
 from headgate.language.analysis import Analysis
 from headgate.language.durations import microseconds, unreadable
-from headgate.language.kinds.stateful import Stateful
+from headgate.language.kinds.interface import StatefulKind
 from headgate.language.over_windows import call_of, called_input, text_of
-from headgate.language.refuse import STATELESS, clause_of
+from headgate.language.refusals import STATELESS, clause_of
+from headgate.model.plan_summary import NotPossible, Reading, WindowCall
 from headgate.model.query import Query
-from headgate.model.reading import NotPossible, Reading, WindowCall
 from headgate.model.window import Window
 
 EXAMPLE = "session_window(ts, '5 minutes')"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sessions(Stateful):
+class Sessions(StatefulKind):
     """A query that groups by session; a session is put out once it has ended."""
 
     takes_dead_letters: ClassVar[bool] = False

@@ -5,14 +5,14 @@ from typing import ClassVar, Self
 
 from headgate.errors import QueryRefused
 from headgate.language.analysis import Analysis
-from headgate.language.kinds.stateful import Stateful
-from headgate.language.refuse import WITH_TABLES, keeps_stored, refuse_stateful, stream_joins
-from headgate.model.reading import NotPossible, Reading
+from headgate.language.kinds.interface import StatefulKind
+from headgate.language.refusals import WITH_TABLES, keeps_stored, refuse_stateful, stream_joins
+from headgate.model.plan_summary import NotPossible, Reading
 from headgate.model.window import Input, Window
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unions(Stateful):
+class Unions(StatefulKind):
     """A union, which puts out the tuples that the watermark has passed, in the order of time."""
 
     computed_by: ClassVar[str] = "headgate.spark.windows.unions:Unions"

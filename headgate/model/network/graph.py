@@ -5,7 +5,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from math import nan
 
-from headgate.model.network.derived import streams_of
+from headgate.model.network.derived_streams import streams_of
 from headgate.model.network.network import Network
 from headgate.model.network.operator import Operator
 

@@ -7,7 +7,7 @@ from pathlib import Path as File
 from typing import Any
 
 from headgate.config import Pipeline
-from headgate.model.network.derived import producers
+from headgate.model.network.derived_streams import producers
 from headgate.model.stream import DERIVED
 from headgate.runtime.describe.explanation import Explanation, explained
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from headgate.config import Pipeline
 from headgate.errors import UnknownName
-from headgate.language.unread import unread_path
-from headgate.model.network.derived import producers
+from headgate.language.paths_without_spark import path_without_spark
+from headgate.model.network.derived_streams import producers
 from headgate.model.network.network import Path
 from headgate.model.query import Query
 from headgate.runtime.recording.statistics_file import recorded_statistics
@@ -127,7 +127,7 @@ def explained(pipeline: Pipeline, name: str) -> Explanation:
         raise UnknownName(kind="query", name=name, known=queries)
     columns: dict[str, Sequence[str]] = {stream.name: () for stream in pipeline.stream_models()}
     columns |= dict.fromkeys(producers(queries.values()), ())
-    path, timelines = unread_path(queries[name], columns)
+    path, timelines = path_without_spark(queries[name], columns)
     facts = Explanation.of([path], pipeline.policy.name).to_dict()
     facts["reads"] = [stream for timeline in timelines for stream in timeline.of] or [path.stream]
     if queries[name].sink.has_files and not queries[name].sink.path:

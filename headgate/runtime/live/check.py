@@ -7,7 +7,7 @@ from pathlib import Path as File
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from headgate.config import Examination, Mistake, Pipeline, examine
+from headgate.config import Mistake, Pipeline, Validation, examine
 from headgate.errors import (
     ConfigRefused,
     HeadgateError,
@@ -22,8 +22,8 @@ from headgate.model.query import Query
 from headgate.model.settings import Settings
 from headgate.model.stream import Stream
 from headgate.policies import Policy, policy_named
+from headgate.runtime.live.environment_checks import missing_jars, ports_in_use, unwritable
 from headgate.runtime.live.headgate import Headgate
-from headgate.runtime.live.surroundings import missing_jars, ports_in_use, unwritable
 from headgate.runtime.modules import load_module
 from headgate.runtime.pipeline import policy_of, refuse_off_spark
 from headgate.runtime.policy_text import spelled
@@ -106,7 +106,7 @@ def _wrong_modules(modules: Sequence[str]) -> Iterator[Mistake]:
 class _Checks:
     """Checks of a file that has been examined; they add to its mistakes."""
 
-    def __init__(self, examination: Examination, pipeline: Pipeline) -> None:
+    def __init__(self, examination: Validation, pipeline: Pipeline) -> None:
         self._examination, self._pipeline = examination, pipeline
         self.unread: list[str] = []
         streams = examination.document.data.get("streams")

@@ -19,10 +19,10 @@ from headgate.model.stream import Rows, Stream
 from headgate.policies import Policy, policy_named
 from headgate.policies.amos import Amos
 from headgate.runtime.listeners import Listener
+from headgate.runtime.live.commands import Commands
 from headgate.runtime.live.handle import QueryHandle
-from headgate.runtime.live.operations import Operations
 from headgate.runtime.live.state_folder import StateFolder
-from headgate.runtime.members.cutting import cut_pays
+from headgate.runtime.members.cut_decision import cut_pays
 from headgate.runtime.members.membership import Membership
 from headgate.runtime.pipeline import refuse_off_spark
 from headgate.runtime.policy_text import Spelled
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class Headgate(Operations):
+class Headgate(Commands):
     """Many continuous queries on one Spark application, under one policy.
 
     Args:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from headgate.errors import ConfigRefused, UnknownName
-from headgate.model.network.derived import lifted, readers_of
+from headgate.model.network.derived_streams import lifted, readers_of
 from headgate.model.network.network import Network, Path
 from headgate.model.query import QueryClass
 from headgate.model.stream import Stream

@@ -7,9 +7,9 @@ from typing import Any
 from headgate.errors import ConfigRefused, QueryRefused
 from headgate.language.analysis import Analysis, Analyst
 from headgate.language.cut import cut
+from headgate.language.kinds.interface import StatefulKind
 from headgate.language.kinds.registry import kind_of, refuse_unread
-from headgate.language.kinds.stateful import Stateful
-from headgate.language.refuse import (
+from headgate.language.refusals import (
     OF_FRAMES,
     WITH_TABLES,
     keeps_stored,
@@ -22,8 +22,8 @@ from headgate.language.window_clause import marked
 from headgate.model.kind import Kind
 from headgate.model.network.network import Path
 from headgate.model.network.operator import Operator
+from headgate.model.plan_summary import Reading
 from headgate.model.query import Query, ViewQuery
-from headgate.model.reading import Reading
 from headgate.model.stream import DERIVED, Stream
 from headgate.model.window import timeline_of
 
@@ -125,7 +125,7 @@ def stateless_path(
     return analyst.path(query, reading)
 
 
-def stateful_path(kind: type[Stateful], analysis: Analysis) -> Path:
+def stateful_path(kind: type[StatefulKind], analysis: Analysis) -> Path:
     """Return the path of a query that needs several tuples at a time.
 
     Raises:

@@ -20,7 +20,7 @@ from headgate.model.events import (
     TrainArrived,
     UnitFailed,
 )
-from headgate.model.network.derived import producers
+from headgate.model.network.derived_streams import producers
 from headgate.model.network.unit_table import grown, unit_table
 from headgate.model.network.units import units_of
 from headgate.model.plan import BoxCall

@@ -22,10 +22,10 @@ from headgate.scheduler.feeds import feeds_of, follow
 from headgate.scheduler.loop import run
 from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.shedder import Shedder
-from headgate.simulation.build.refusals import check_figures
+from headgate.simulation.build.input_checks import check_figures
 from headgate.simulation.loop.engine import SimulationEngine
 from headgate.simulation.loop.run import USUAL_TRAIN, Replacement, Simulation, Switch
-from headgate.simulation.loop.worth import report_of
+from headgate.simulation.loop.run_report import report_of
 from headgate.simulation.world.setting import Setting
 
 CLOCK_S = 1e-6

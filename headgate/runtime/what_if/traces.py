@@ -8,8 +8,8 @@ from headgate.errors import ConfigRefused
 from headgate.model.arrays import Floats
 from headgate.model.network.network import Network
 from headgate.model.stream import NAME
+from headgate.workloads.arrival_trace import recorded
 from headgate.workloads.load import measured_rate_per_s
-from headgate.workloads.recorded import recorded
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,10 +17,10 @@ from headgate.policies import Policy
 from headgate.runtime.pipeline import policy_of, simulated_options, simulated_parts
 from headgate.runtime.policy_text import Spelled
 from headgate.runtime.what_if.simulate import simulate
-from headgate.runtime.what_if.simulated import fresh, simulation_options, simulation_values
+from headgate.runtime.what_if.simulation_options import fresh, simulation_options, simulation_values
 from headgate.runtime.what_if.traces import Trace, replaced
 from headgate.simulation.loop.run import USUAL_TRAIN
-from headgate.workloads.testbeds.named import named_testbed
+from headgate.workloads.testbeds.registry import named_testbed
 from headgate.workloads.testbeds.testbed import Testbed
 
 DEFAULT_S = 60.0

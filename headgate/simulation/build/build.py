@@ -14,13 +14,13 @@ from headgate.model.network.units import Units
 from headgate.model.plan import ALL
 from headgate.simulation.build.closing_rows import closings_of
 from headgate.simulation.build.figure_rows import figures_of
-from headgate.simulation.build.queue_rows import queues_of
-from headgate.simulation.build.refusals import (
+from headgate.simulation.build.input_checks import (
     check_arrivals,
     check_figures,
     check_setting,
     check_single_tuples,
 )
+from headgate.simulation.build.queue_rows import queues_of
 from headgate.simulation.build.result_rows import results_of
 from headgate.simulation.build.stage_rows import drift_of, stages_of
 from headgate.simulation.kernel.memory import store

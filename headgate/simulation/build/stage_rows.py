@@ -8,7 +8,7 @@ from headgate.simulation.build.closing_rows import Closings
 from headgate.simulation.world.links import Links
 from headgate.simulation.world.records import AGGREGATE, JOIN, NONE, SELECT, STAGE, WINDOW, Records
 from headgate.simulation.world.setting import Setting
-from headgate.workloads.random_numbers import DRAWS
+from headgate.workloads.random_hash import DRAWS
 
 
 def stages_of(

@@ -12,7 +12,7 @@ from headgate.simulation.kernel.outputs import output
 from headgate.simulation.kernel.queues import append, new_entry, refresh, step_over
 from headgate.simulation.world.pointer import World
 from headgate.simulation.world.records import AGGREGATE, JOIN, NONE
-from headgate.workloads.random_numbers import mixed
+from headgate.workloads.random_hash import mixed
 
 
 @compiled

@@ -2,7 +2,7 @@
 
 from headgate.compiled import compiled
 from headgate.simulation.world.pointer import World
-from headgate.workloads.random_numbers import chance
+from headgate.workloads.random_hash import chance
 
 
 @compiled

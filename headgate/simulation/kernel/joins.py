@@ -7,7 +7,7 @@ from headgate.simulation.kernel.memory import hold, release_entry
 from headgate.simulation.kernel.queues import new_entry
 from headgate.simulation.world.pointer import World
 from headgate.simulation.world.records import NONE
-from headgate.workloads.random_numbers import chance, mixed
+from headgate.workloads.random_hash import chance, mixed
 
 
 @compiled

@@ -4,7 +4,7 @@ import numpy as np
 
 from headgate.compiled import compiled
 from headgate.model.arrays import Floats, Ints
-from headgate.workloads.random_numbers import chance
+from headgate.workloads.random_hash import chance
 
 
 @compiled

@@ -5,7 +5,7 @@ import numpy as np
 from headgate.compiled import compiled
 from headgate.simulation.world.pointer import World
 from headgate.simulation.world.records import NONE
-from headgate.workloads.random_numbers import chance
+from headgate.workloads.random_hash import chance
 
 SHED_LUCK = 2**50
 

@@ -18,11 +18,11 @@ from headgate.scheduler.shedder import Load, Shedder
 from headgate.simulation.build.build import build, grown, preload
 from headgate.simulation.kernel.clear import clear
 from headgate.simulation.kernel.queues import refresh, refresh_all
-from headgate.simulation.loop import drive
-from headgate.simulation.loop.delivered import Delivered
-from headgate.simulation.loop.foreseen import Foreseen
-from headgate.simulation.loop.plain import is_plain
-from headgate.simulation.loop.worth import Worth
+from headgate.simulation.loop import compiled_loop
+from headgate.simulation.loop.forecast import Forecast
+from headgate.simulation.loop.plain_loop import is_plain
+from headgate.simulation.loop.qos_readings import QoSReadings
+from headgate.simulation.loop.run_report import Worth
 from headgate.simulation.world.pointer import World
 from headgate.simulation.world.records import NONE
 from headgate.simulation.world.setting import Setting
@@ -91,7 +91,7 @@ class Simulation:
         self._replacements = sorted(replacements, key=lambda replacement: replacement.at_s)
         self._shedder = shedder
         self._shed_at_s = inf
-        self._delivered = None if shedder is None else Delivered(units, self.world)
+        self._qos_readings = None if shedder is None else QoSReadings(units, self.world)
         self._worth = Worth(self.world)
         self._selections: dict[int, Selection | None] = {}
         self._in_charge: Policy | None = None
@@ -133,7 +133,8 @@ class Simulation:
                 self._grow()
             elif why == DONE or (why == UNTIL and until_s >= at_s):
                 break
-        while not drive.catch_up(self.world):  # while workers are busy, arrivals are not admitted
+        # While workers are busy, arrivals are not admitted.
+        while not compiled_loop.catch_up(self.world):
             self._grow()
         self._finish_calls()
 
@@ -146,7 +147,7 @@ class Simulation:
         now_s = self.now_s
         # While all workers are busy, arrivals are not admitted. They are admitted here first, so
         # that a query that comes does not get them. If there is no room, the loop asks for it next.
-        if self._next_s() <= now_s and not drive.catch_up(self.world):
+        if self._next_s() <= now_s and not compiled_loop.catch_up(self.world):
             return now_s
         while self._switches and self._switches[0].at_s <= now_s:
             self._switch(self._switches.pop(0))
@@ -180,7 +181,7 @@ class Simulation:
         if selection is None:
             return self._plan_until(inner, until_s)
         parts = selection.memory, selection.changed, selection.pick
-        return drive.run(self.world, *parts, until_s, self.decisions_a_report)
+        return compiled_loop.run(self.world, *parts, until_s, self.decisions_a_report)
 
     def _train(self, inner: Policy) -> int:
         if self._train_tuples is not None:
@@ -194,15 +195,17 @@ class Simulation:
             learns = self.setting.learns or moves
             selection = inner.selection(self.units, table, learns=learns)
             if selection is not None:
-                drive.compile_parts(selection.memory, selection.changed, selection.pick, table)
+                compiled_loop.compile_parts(
+                    selection.memory, selection.changed, selection.pick, table
+                )
             self._selections[id(inner)] = selection
         return self._selections[id(inner)]
 
     def _plan_until(self, policy: Policy, until_s: float) -> int:
         world, table = self.world, self.world.table
-        foresight = Foreseen(world) if self.setting.foresight else None
+        foresight = Forecast(world) if self.setting.foresight else None
         for _ in range(max(1, self.decisions_a_report // 100)):
-            why = int(drive.run_to_decision(self.world, until_s))
+            why = int(compiled_loop.run_to_decision(self.world, until_s))
             self._finish_calls()
             if why != DECIDE:
                 return why
@@ -219,8 +222,8 @@ class Simulation:
             settings = self.setting
             decided_s = settings.decision_s + settings.examine_s * len(ready)
             decided_s += settings.poll_s * policy.take_polls()
-            number, worker = int(clock["calls"]), int(drive.free_worker(self.world))
-            begun = drive.begin(
+            number, worker = int(clock["calls"]), int(compiled_loop.free_worker(self.world))
+            begun = compiled_loop.begin(
                 self.world, step.unit, step.tuples, -1.0 if step.continues else decided_s
             )
             if not begun:
@@ -298,8 +301,8 @@ class Simulation:
     def _shed(self) -> None:
         shedder, world, now_s = self._shedder, self.world, self.now_s
         assert shedder is not None
-        assert self._delivered is not None
-        judgement = self._delivered.judge(world, now_s, shedder.period_s)
+        assert self._qos_readings is not None
+        judgement = self._qos_readings.judge(world, now_s, shedder.period_s)
         load = Load(
             at_s=now_s,
             arrived=world.streams["arrived"].copy(),

@@ -35,7 +35,7 @@ SETTINGS = np.dtype(
         ("keep", np.bool_),  # record every response
         ("merge_first", np.int64),  # the units of ordered unions, in `links`
         ("merge_end", np.int64),
-        ("plain", np.bool_),  # see `loop/plain.py`
+        ("plain", np.bool_),  # see `loop/plain_loop.py`
     ],
     align=True,
 )
@@ -71,7 +71,7 @@ CLOCK = np.dtype(
         ("shed", np.int64),
         ("figures", np.int64),
         ("last", np.int64),  # the unit of the last call
-        ("leaving", np.int64),  # results on the stack, not counted yet; see `loop/plain.py`
+        ("leaving", np.int64),  # results on the stack, not counted yet; see `loop/plain_loop.py`
         ("closes_at_s", np.float64),  # when the next window of an aggregate ends
         ("chosen", np.int64),  # a unit that was picked, but the arrays were too small
         ("chosen_tuples", np.int64),

@@ -32,7 +32,7 @@ from headgate.spark.engine.parts import Parts
 from headgate.spark.engine.recovery import recover
 from headgate.spark.engine.repairs import Repairs
 from headgate.spark.engine.requests import Request
-from headgate.spark.engine.shedding import Shedding
+from headgate.spark.engine.shedding_changes import Shedding
 from headgate.spark.engine.totals import Totals
 from headgate.spark.engine.upkeep import Upkeep
 from headgate.spark.journal.cursors import Cursors

@@ -20,9 +20,9 @@ from headgate.spark.journal.intents import Intents
 from headgate.spark.journal.journal import Journal
 from headgate.spark.jvm.time_zone import SESSION_ZONE, same_zone, zone_of
 from headgate.spark.log.files import HIDDEN, flush_all, remove
-from headgate.spark.sinks.files.collected import COLLECTED
 from headgate.spark.sinks.files.file_sink import FileSink
 from headgate.spark.sinks.files.renames import Rename, finish
+from headgate.spark.sinks.files.result_collection import COLLECTED
 
 log = logging.getLogger("headgate.spark")
 

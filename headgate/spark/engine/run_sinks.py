@@ -13,8 +13,8 @@ from headgate.model.network.network import Path
 from headgate.model.query import Deliver
 from headgate.spark.log.budget import Budget
 from headgate.spark.sinks.files.file_sink import FileSink
-from headgate.spark.sinks.opening import sink_of
 from headgate.spark.sinks.outbox import LAST_S
+from headgate.spark.sinks.query_sink import sink_of
 
 log = logging.getLogger("headgate.spark")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from headgate.model.network.derived import producers, streams_of
+from headgate.model.network.derived_streams import producers, streams_of
 from headgate.model.network.network import Path
 from headgate.model.stream import Stream
 from headgate.spark.journal.cursors import Cursors

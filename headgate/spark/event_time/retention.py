@@ -6,9 +6,9 @@ from headgate.model.kind import Kind
 from headgate.model.window import Axis, Window
 from headgate.model.window_ends import NEVER
 from headgate.spark.event_time.open_sessions import OpenSessions
-from headgate.spark.event_time.places import PLACES
 from headgate.spark.event_time.train_order import TrainOrder
 from headgate.spark.event_time.train_times import TrainTimes
+from headgate.spark.event_time.tuple_axes import PLACES
 
 
 class Retention:

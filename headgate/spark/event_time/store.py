@@ -28,7 +28,7 @@ class Store:
         train_room_bytes: returns what trains of the logs may take in memory.
         reached: called at every point where a crash must lose nothing.
         idle: returns True if the producer of a derived stream has read all its input.
-        watched_s: returns the time of a stream's clock (`WatchedTime`); None: that of the run.
+        watched_s: returns the time of a stream's clock (`IdleClock`); None: that of the run.
         access: who may read the trains and the late tuples.
     """
 

@@ -12,10 +12,10 @@ from headgate.model.stream import Stream
 from headgate.model.window import Axis
 from headgate.model.window_ends import NEVER, Times
 from headgate.spark.event_time.open_sessions import OpenSessions
-from headgate.spark.event_time.places import PLACES
 from headgate.spark.event_time.timeline_entries import Entry
 from headgate.spark.event_time.train_order import TrainOrder
 from headgate.spark.event_time.train_times import Rows, TrainTimes
+from headgate.spark.event_time.tuple_axes import PLACES
 from headgate.spark.journal.journal import Journal
 from headgate.spark.log.shedding_rules import QueryDrops
 from headgate.spark.log.stream_log import StreamLog

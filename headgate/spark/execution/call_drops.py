@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from headgate.model.drop import Drop
 from headgate.model.network.network import Path
-from headgate.model.shedding import Drop
 from headgate.spark.journal.journal import Journal
 from headgate.spark.log.shedding_rules import SheddingRules, covered_by, pieces_of
 from headgate.spark.log.trains import RowsOfTrains, TimelineTrains, Trains, numbers_in

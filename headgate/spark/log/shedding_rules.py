@@ -12,8 +12,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from headgate.model.drop import Drop, ValueGraph
 from headgate.model.network.network import FIRST
-from headgate.model.shedding import Drop, ValueGraph
 from headgate.spark.journal.journal import Journal
 
 NOTHING = Drop(0.0)

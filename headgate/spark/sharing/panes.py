@@ -12,7 +12,7 @@ from math import gcd
 
 import pyarrow as pa
 
-from headgate.model.shedding import Drop
+from headgate.model.drop import Drop
 from headgate.model.stream import ARRIVED_AT
 from headgate.model.window import WINDOW, Axis, Window
 from headgate.model.window_ends import windows_of

@@ -22,8 +22,8 @@ from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.session import own_session
 from headgate.spark.jvm.time_zone import zone_of
 from headgate.spark.log.stream_log import StreamLog
-from headgate.spark.sources.opening import polled_source
 from headgate.spark.sources.poller import Line, Poller
+from headgate.spark.sources.stream_source import polled_source
 from headgate.spark.sources.streaming_query import RestartedQuery
 from headgate.spark.sources.structured_streaming import start_ingest
 

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headgate.extensions.deferred import deferred
+from headgate.extensions.lazy_import import lazy_import
 from headgate.model.network.network import Path
 from headgate.model.plan import Lane, Share
 from headgate.spark.event_time.timeline_reader import TimelineReader
@@ -24,7 +24,7 @@ from headgate.spark.output import Output, numbered
 from headgate.spark.sharing.panes import Panes
 from headgate.spark.sharing.sharing_plan import shared_by
 from headgate.spark.sinks.files.file_sink import FileSink
-from headgate.spark.windows.checked_rows import Checked, CheckedRows
+from headgate.spark.windows.bad_row_filter import BadRowFilter, Checked
 from headgate.spark.windows.computation import Computation, Material
 from headgate.spark.windows.results import Results
 
@@ -143,14 +143,14 @@ class WindowedQueries:
 
         timeline, checked = self._timelines[path.stream], None
         if path.query.on_error == "dead_letter":
-            checked = CheckedRows(path.kind, timeline, self._driver)
+            checked = BadRowFilter(path.kind, timeline, self._driver)
             timeline = checked.timeline
         material = Material(
             kind=path.kind, timeline=timeline, nothing=self._nothing,
             query=lambda plan: SmallQuery(plan, self._driver), results=with_results,
             panes=partial(self._panes_of, path), drops=self._drops(path),
         )  # fmt: skip
-        computation: Computation = deferred(path.kind.computed_by)(material)
+        computation: Computation = lazy_import(path.kind.computed_by)(material)
         if checked is None:
             return computation
         return Checked(checked, computation, partial(self._letters_from, path.query.name))

@@ -15,10 +15,10 @@ from headgate.model.network.network import Box, Network, Path
 from headgate.model.network.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.workloads.demands import above_zero, whole
 from headgate.workloads.load import busy_share, measured_rate_per_s, network_at, work_s
 from headgate.workloads.poisson import changing_poisson, changing_rates
 from headgate.workloads.testbeds.testbed import Testbed
+from headgate.workloads.value_checks import above_zero, whole
 
 PLAN_1 = ((0.8, 0.5), (0.9, 0.5), (0.2, 0.5), (0.5, 2.0))
 """Selectivity and processing time of Op1 to Op4."""

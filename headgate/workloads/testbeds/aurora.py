@@ -9,11 +9,11 @@ from headgate.model.network.operator import Operator
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.workloads.demands import above_zero, between, demand, whole
 from headgate.workloads.load import busy_share, load, work_s
-from headgate.workloads.seeded import generator
+from headgate.workloads.random_generators import generator
 from headgate.workloads.testbeds.groups import gathered
 from headgate.workloads.testbeds.testbed import Testbed
+from headgate.workloads.value_checks import above_zero, between, demand, whole
 
 TIGHT = QoSGraph(((0.0, 1.0), (0.001, 1.0), (1.0, 0.0)))
 LOOSE = QoSGraph(((0.0, 1.0), (4.0, 1.0), (5.0, 0.0)))

@@ -7,9 +7,9 @@ from headgate.model.network.network import Network, Path
 from headgate.model.network.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.workloads.demands import between, whole
-from headgate.workloads.seeded import generator
+from headgate.workloads.random_generators import generator
 from headgate.workloads.testbeds.testbed import Testbed
+from headgate.workloads.value_checks import between, whole
 
 MS = 1e-3
 LEAST_S = 1e-6

@@ -18,13 +18,13 @@ from headgate.model.network.network import Box, Network, Path
 from headgate.model.network.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.workloads.demands import above_zero, whole
 from headgate.workloads.load import busy_share, network_at, work_s
 from headgate.workloads.poisson import poisson
-from headgate.workloads.seeded import generator
+from headgate.workloads.random_generators import generator
 from headgate.workloads.testbeds.forest import LOCATIONS, SCHEMA
 from headgate.workloads.testbeds.groups import evenly_spaced
 from headgate.workloads.testbeds.testbed import Testbed
+from headgate.workloads.value_checks import above_zero, whole
 
 Workload = Literal["A", "B", "C"]
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 from headgate.errors import ConfigRefused
 from headgate.model.arrays import Floats
 from headgate.workloads.arrivals import Bursts
-from headgate.workloads.random_numbers import scrambled
+from headgate.workloads.random_hash import scrambled
 
 SCHEMA = "location STRING, temperature INT, humidity INT, ts TIMESTAMP"
 LOCATIONS = np.array([f"forest-{number:05d}" for number in range(20)])  # 12 characters, 20 of them

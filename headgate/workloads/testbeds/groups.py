@@ -3,7 +3,7 @@
 import numpy as np
 
 from headgate.model.arrays import Floats
-from headgate.workloads.demands import above_zero, demand, whole
+from headgate.workloads.value_checks import above_zero, demand, whole
 
 
 def evenly_spaced(rate_per_s: float, tuples: int, *, phase: float = 1.0) -> Floats:

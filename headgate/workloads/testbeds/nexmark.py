@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headgate.workloads.demands import above_zero, whole
-from headgate.workloads.random_numbers import scrambled
+from headgate.workloads.random_hash import scrambled
+from headgate.workloads.value_checks import above_zero, whole
 
 Numbers = NDArray[np.int64]
 

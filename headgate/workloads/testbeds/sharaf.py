@@ -15,12 +15,12 @@ from headgate.model.network.operator import Operator
 from headgate.model.network.units import SharedPriority
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.workloads.demands import between, whole
 from headgate.workloads.load import busy_share, measured_rate_per_s, network_at, work_s
 from headgate.workloads.on_off import pareto_on_off
 from headgate.workloads.poisson import poisson
-from headgate.workloads.seeded import generator
+from headgate.workloads.random_generators import generator
 from headgate.workloads.testbeds.testbed import Testbed
+from headgate.workloads.value_checks import between, whole
 
 PACKETS = Stream(name="packets", format="headgate", schema="a1 INT, a2 INT")
 ONE_CLASS = (QueryClass(name="all", priority=1.0),)

@@ -5,7 +5,7 @@ from headgate.model.network.network import Network, Path
 from headgate.model.network.operator import Operator
 from headgate.model.query import Query
 from headgate.workloads.load import busy_share, measured_rate_per_s, network_at, work_s
-from headgate.workloads.seeded import generator
+from headgate.workloads.random_generators import generator
 from headgate.workloads.testbeds.sharaf import ONE_CLASS, PACKETS, WINDOW_S, drawn, packets
 from headgate.workloads.testbeds.testbed import Testbed
 

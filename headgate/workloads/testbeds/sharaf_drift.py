@@ -6,10 +6,10 @@ import numpy as np
 
 from headgate.model.arrays import Floats
 from headgate.model.network.network import Network
-from headgate.workloads.demands import above_zero, whole
 from headgate.workloads.load import busy_share, measured_rate_per_s
 from headgate.workloads.testbeds.sharaf import ONE_CLASS, PACKETS, drawn, packets
 from headgate.workloads.testbeds.testbed import Testbed
+from headgate.workloads.value_checks import above_zero, whole
 
 VALUES = 100
 """Attributes have values up to 100."""

@@ -10,14 +10,14 @@ from headgate.model.network.network import Network, Path
 from headgate.model.network.operator import Operator
 from headgate.model.query import Query
 from headgate.model.stream import Stream
-from headgate.workloads.demands import above_zero, between, demand, whole
 from headgate.workloads.load import busy_share, load, measured_rate_per_s, network_at, work_s
 from headgate.workloads.on_off import pareto_on_off
 from headgate.workloads.poisson import poisson
-from headgate.workloads.seeded import generator
+from headgate.workloads.random_generators import generator
 from headgate.workloads.testbeds.groups import burst_together
 from headgate.workloads.testbeds.sharaf import ONE_CLASS, Traits
 from headgate.workloads.testbeds.testbed import Testbed
+from headgate.workloads.value_checks import above_zero, between, demand, whole
 
 Spacing = Literal["poisson", "on/off"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from headgate.model.arrays import Floats
 from headgate.model.network.network import Network
 from headgate.model.network.units import SharedPriority
-from headgate.workloads.demands import demand
+from headgate.workloads.value_checks import demand
 
 
 @dataclass(frozen=True, kw_only=True)

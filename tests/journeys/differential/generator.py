@@ -4,40 +4,40 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
-from differential import collated, joined, stateless, windowed
+from differential import collation_queries, join_queries, tuple_queries, window_queries
 from differential.cases import Case
 from differential.draw import Draw
 from differential.examples import Example
 from differential.tree import sibling
 
 KINDS: dict[Callable[[Draw], Case], int] = {
-    stateless.projection: 22,
-    stateless.selection: 8,
-    stateless.nested: 6,
-    stateless.several_rows_of_one: 5,
-    stateless.with_stored_rows: 6,
-    stateless.piped: 6,
-    stateless.renamed: 5,
-    windowed.tuples: 7,
-    windowed.groups: 16,
-    windowed.window_function: 6,
-    windowed.sessions: 5,
-    windowed.piped: 5,
-    windowed.ranked: 6,
-    windowed.function_over_subquery: 5,
-    windowed.ordered_function: 5,
-    windowed.sessions_over_subquery: 3,
-    windowed.calls_in_window: 2,
-    collated.windows: 4,
-    collated.joins: 3,
-    joined.windows: 5,
-    joined.subqueries_of_windows: 8,
-    joined.windows_of_three: 3,
-    joined.pairs: 9,
-    joined.pairs_by_number: 4,
-    joined.pairs_of_subqueries: 4,
-    joined.bounded: 6,
-    joined.union: 5,
+    tuple_queries.projection: 22,
+    tuple_queries.selection: 8,
+    tuple_queries.nested: 6,
+    tuple_queries.several_rows_of_one: 5,
+    tuple_queries.with_stored_rows: 6,
+    tuple_queries.piped: 6,
+    tuple_queries.renamed: 5,
+    window_queries.tuples: 7,
+    window_queries.groups: 16,
+    window_queries.window_function: 6,
+    window_queries.sessions: 5,
+    window_queries.piped: 5,
+    window_queries.ranked: 6,
+    window_queries.function_over_subquery: 5,
+    window_queries.ordered_function: 5,
+    window_queries.sessions_over_subquery: 3,
+    window_queries.calls_in_window: 2,
+    collation_queries.windows: 4,
+    collation_queries.joins: 3,
+    join_queries.windows: 5,
+    join_queries.subqueries_of_windows: 8,
+    join_queries.windows_of_three: 3,
+    join_queries.pairs: 9,
+    join_queries.pairs_by_number: 4,
+    join_queries.pairs_of_subqueries: 4,
+    join_queries.bounded: 6,
+    join_queries.union: 5,
 }
 """Kinds of queries, each with its weight. A new kind needs a function and a line here, and a method
 of the oracle if the oracle does not know its kind of time."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from polled import schema_of
+from driver_reads import schema_of
 from pyspark.sql import SparkSession
 
 from headgate import Stream

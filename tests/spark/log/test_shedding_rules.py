@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.model.shedding import Drop, ValueGraph
+from headgate.model.drop import Drop, ValueGraph
 from headgate.spark.journal.cursors import Cursors
 from headgate.spark.journal.journal import Journal
 from headgate.spark.journal.journal_rows import NewTrain, Train

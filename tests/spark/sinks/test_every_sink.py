@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from crash import Crash, CrashAt
 from derby import Database
-from polled import schema_of
+from driver_reads import schema_of
 from pyspark.sql import SparkSession
 
 import headgate as hg
@@ -31,8 +31,8 @@ from headgate.spark.output import Output
 from headgate.spark.sinks.commit import Commits
 from headgate.spark.sinks.files.file_sink import FileSink
 from headgate.spark.sinks.memory import Memory
-from headgate.spark.sinks.opening import refuse_sink, sink_of
 from headgate.spark.sinks.outbox import Outbox
+from headgate.spark.sinks.query_sink import refuse_sink, sink_of
 from headgate.spark.work import Work
 
 pytestmark = pytest.mark.spark

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from derby import Database
-from polled import schema_of
+from driver_reads import schema_of
 from pyspark.sql import SparkSession
 
 from headgate.spark.sinks.kafka import records_of

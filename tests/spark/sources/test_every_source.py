@@ -10,15 +10,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from driver_reads import polled_of
 from kafka_broker import Broker
-from polled import polled_of
 from pyspark.sql import SparkSession
 
 import headgate as hg
 from headgate.errors import ConfigRefused
 from headgate.extensions import Polled, Source, SourceContext, sources
 from headgate.model.stream import Rows
-from headgate.spark.sources.opening import polled_source, source_of
+from headgate.spark.sources.stream_source import polled_source, source_of
 
 pytestmark = pytest.mark.spark
 

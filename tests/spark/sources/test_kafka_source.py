@@ -18,7 +18,7 @@ from headgate.spark.jvm.types import arrow_schema
 from headgate.spark.sources import kafka as kafka_source
 from headgate.spark.sources.kafka import KafkaSource
 from headgate.spark.sources.kafka_options import COLUMNS, HEADERS, Subscription, subscription_of
-from headgate.spark.sources.opening import source_of
+from headgate.spark.sources.stream_source import source_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from polled import generated, polled_of, schema_of, source_of_rows, source_over
+from driver_reads import generated, polled_of, schema_of, source_of_rows, source_over
 from pyspark.sql import SparkSession
 
 from headgate import Stream

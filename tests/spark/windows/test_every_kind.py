@@ -8,8 +8,8 @@ import pytest
 
 import headgate.language.kinds
 import headgate.spark.windows
+from headgate.language.kinds.interface import StatefulKind
 from headgate.language.kinds.registry import KINDS
-from headgate.language.kinds.stateful import Stateful
 from headgate.model.window import Input, Join, Window
 
 SHARED = {
@@ -28,7 +28,7 @@ def test_a_kind_is_a_file_in_each_of_two_folders(package: object) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_kind_names_the_class_that_computes_it(kind: type[Stateful]) -> None:
+def test_a_kind_names_the_class_that_computes_it(kind: type[StatefulKind]) -> None:
     module, _, name = kind.computed_by.partition(":")
     assert module.rpartition(".")[2] == kind.__module__.rpartition(".")[2]
     computation = getattr(import_module(module), name)
@@ -36,7 +36,7 @@ def test_a_kind_names_the_class_that_computes_it(kind: type[Stateful]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_kind_explains_itself_and_reads_a_timeline(kind: type[Stateful]) -> None:
+def test_a_kind_explains_itself_and_reads_a_timeline(kind: type[StatefulKind]) -> None:
     inputs = (Input(stream="a", view="a", window=Window(axis="time", size=9)),)
     more: dict[str, Any] = {"join": Join(reach=9)} if "join" in kind.__dataclass_fields__ else {}
     query = kind(inputs=inputs, **more)

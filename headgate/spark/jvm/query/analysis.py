@@ -15,8 +15,8 @@ from headgate.errors import QueryRefused, UnknownName
 from headgate.model.network.join_tree import JoinTree
 from headgate.model.network.network import Condition, Path
 from headgate.model.network.operator import Operator
+from headgate.model.plan_summary import Reading
 from headgate.model.query import Query
-from headgate.model.reading import Reading
 from headgate.model.settings import Settings
 from headgate.model.window import (
     HIDDEN,

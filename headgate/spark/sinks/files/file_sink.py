@@ -20,8 +20,8 @@ from headgate.spark.jvm.partition_names import partition_name
 from headgate.spark.log.files import HIDDEN
 from headgate.spark.log.parquet_bytes import footer_of, parquet_of
 from headgate.spark.output import quoted
-from headgate.spark.sinks.files.collected import COLLECTED, Collected
 from headgate.spark.sinks.files.manifest import Manifest
+from headgate.spark.sinks.files.result_collection import COLLECTED, ResultCollection
 
 PartitionName = Callable[[str, str | None], str]
 """A function of a column and its value as text that returns the name of their directory."""
@@ -54,7 +54,7 @@ class FileSink:
         self._footer = None if schema is None else footer_of(schema)
         self.partition_name = partition_name
         self.access = PRIVATE
-        self.collected: Collected | None = None
+        self.collected: ResultCollection | None = None
         self.manifest: Manifest | None = None
 
     def open_to(self, access: Access) -> None:
@@ -71,7 +71,7 @@ class FileSink:
         has one for ever: it says which of its files count.
         """
         self.settings = replace(sink, options=self.settings.options)
-        self.collected = Collected(self.folder / COLLECTED, sink)
+        self.collected = ResultCollection(self.folder / COLLECTED, sink)
         if sink.compact or (self.folder / MANIFEST).exists():
             self.manifest = Manifest(self.folder, self.access)
 

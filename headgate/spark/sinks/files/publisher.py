@@ -21,10 +21,10 @@ from headgate.spark.journal.intents import Intents, Merge
 from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
 from headgate.spark.log.files import flush_all
 from headgate.spark.sinks.files import compaction
-from headgate.spark.sinks.files.collected import Collected
 from headgate.spark.sinks.files.file_sink import FileSink
 from headgate.spark.sinks.files.merging import merged, partitioned
 from headgate.spark.sinks.files.renames import Rename, Renames
+from headgate.spark.sinks.files.result_collection import ResultCollection
 
 log = logging.getLogger("headgate.spark")
 
@@ -298,7 +298,7 @@ def _go_on() -> None:
     """Finish what has begun: results become visible when a run ends."""
 
 
-def _collected(sink: FileSink) -> Collected:
+def _collected(sink: FileSink) -> ResultCollection:
     assert sink.collected is not None
     return sink.collected
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from polled import polled_of, read_as_spark, source_over
+from driver_reads import polled_of, read_as_spark, source_over
 from pyspark.sql import SparkSession
 
 from headgate.spark.sources.files import directory as directory_source

@@ -7,9 +7,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from driver_reads import polled_of, read_as_spark, source_over
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from polled import polled_of, read_as_spark, source_over
 from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark

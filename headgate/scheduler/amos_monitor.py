@@ -1,0 +1,105 @@
+"""The QoS monitor: the metrics of a run since the last measurement (AMoS §3.3)."""
+
+from math import nan
+
+import numpy as np
+
+from headgate.metrics.stale_time import StaleTime
+from headgate.model.arrays import Floats
+from headgate.model.events import Event, Measured, StepFinished, TrainArrived
+from headgate.model.network.network import Network
+from headgate.model.network.unit_table import UnitTable
+
+
+class AmosMonitor:
+    """The metrics of a performance specification, computed from arrivals and finished calls.
+
+    A metric without a value in an interval, such as the tardiness where no window closed, is NaN.
+    """
+
+    def __init__(self, network: Network, table: UnitTable) -> None:
+        self._table = table
+        self._graphs = [path.query.qos for path in network.paths]
+        self._readers = np.bincount(
+            table["stream"][table["stream"] >= 0], minlength=len(network.streams)
+        )
+        self._at_s: float | None = None
+        self._looked_at_s = 0.0
+        self._pending = 0
+        self._tuple_bytes = np.zeros(len(network.streams))
+        self._pending_bytes = 0.0
+        self._stale = [StaleTime() for _ in network.paths]
+        self._stale_before_s = 0.0
+        self._forget()
+
+    def hear(self, event: Event) -> None:
+        """Add one event to the metrics."""
+        if isinstance(event, TrainArrived):
+            self._pass(event.at_s)
+            readers = int(self._readers[event.stream])
+            tuples = int(event.tuples.sum()) * readers
+            self._pending += tuples
+            self._tuple_bytes[event.stream] = event.tuple_bytes
+            self._pending_bytes += tuples * event.tuple_bytes
+        elif isinstance(event, StepFinished):
+            self._pass(event.at_s)
+            tuples = event.call.tuples * len(event.call.units)
+            self._pending -= tuples
+            left_bytes = self._pending_bytes - tuples * self._tuple_bytes[event.call.stream]
+            self._pending_bytes = max(0.0, float(left_bytes)) if self._pending else 0.0
+            for unit, responses_s in zip(event.call.units, event.responses_s, strict=True):
+                self._count(unit, responses_s, event.at_s)
+            self._tardiness += event.tardiness_s
+
+    def measured(self, at_s: float) -> Measured:
+        """Return the metrics since the last measurement, and start a new one."""
+        self._pass(at_s)
+        seconds = at_s - self._looked_at_s
+        responses_s = np.concatenate(self._responses) if self._responses else np.zeros(0)
+        slowdowns = np.concatenate(self._slowdowns) if self._slowdowns else np.zeros(0)
+        tardiness_s = np.concatenate(self._tardiness) if self._tardiness else np.zeros(0)
+        stale_s = sum(stale.seconds for stale in self._stale)
+        any_output = len(responses_s) > 0
+        values = {
+            "mean_response_s": float(responses_s.mean()) if any_output else nan,
+            "max_response_s": float(responses_s.max()) if any_output else nan,
+            "p95_response_s": float(np.quantile(responses_s, 0.95)) if any_output else nan,
+            "norm_response_s": float(np.sqrt(responses_s @ responses_s)),
+            "mean_slowdown": float(slowdowns.mean()) if any_output else nan,
+            "max_slowdown": float(slowdowns.max()) if any_output else nan,
+            "norm_slowdown": float(np.sqrt(slowdowns @ slowdowns)),
+            "output_per_s": len(responses_s) / seconds if seconds > 0 else nan,
+            "pending": self._area / seconds if seconds > 0 else nan,
+            "pending_bytes": self._bytes_area / seconds if seconds > 0 else nan,
+            "qos": self._worth / self._judged if self._judged else nan,
+            "staleness": (stale_s - self._stale_before_s) / (seconds * len(self._stale) or nan),
+            "tardiness_s": float(tardiness_s.mean()) if len(tardiness_s) else nan,
+        }
+        self._stale_before_s = stale_s
+        self._looked_at_s = at_s
+        self._forget()
+        return Measured(at_s, seconds, values)
+
+    def _forget(self) -> None:
+        self._responses: list[Floats] = []
+        self._slowdowns: list[Floats] = []
+        self._tardiness: tuple[Floats, ...] = ()
+        self._area = self._bytes_area = self._worth = 0.0
+        self._judged = 0
+
+    def _count(self, unit: int, responses_s: Floats, at_s: float) -> None:
+        self._responses.append(responses_s)
+        if len(responses_s):
+            self._stale[unit].add(at_s - float(responses_s.max()), at_s)
+        self._slowdowns.append(responses_s / self._table["ideal_s"][unit])
+        graph = self._graphs[int(self._table["query"][unit])]
+        if graph is not None:
+            self._worth += float(np.interp(responses_s, graph.latencies_s, graph.utilities).sum())
+            self._judged += len(responses_s)
+
+    def _pass(self, at_s: float) -> None:
+        if self._at_s is None:
+            self._at_s = self._looked_at_s = at_s
+        self._area += self._pending * max(0.0, at_s - self._at_s)
+        self._bytes_area += self._pending_bytes * max(0.0, at_s - self._at_s)
+        self._at_s = max(self._at_s, at_s)
