@@ -66,6 +66,12 @@ def test_an_installed_package_adds_a_source_and_a_sink(
         (
             "{file: app.log}",
             "{fil: app.log}",
+            "stream 'log': options.fil is 'app.log', but must be left out: format 'tail' takes only"
+            " file; did you mean 'file'?",
+        ),
+        (
+            "{file: app.log}",
+            "{}",
             "stream 'log': options.file must be given for format",
         ),
         (

@@ -24,8 +24,9 @@ UNNAMED = {
 GOOD = {"hot": ("H", HOT), "warm": ("H", HOT.replace("30", "20"))}
 
 
+@pytest.mark.parametrize("lane", ["driver", "job"])
 def test_an_error_names_the_tuple_where_rows_pass_one_by_one_and_none_elsewhere(
-    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture, lane: str
 ) -> None:
     offered = write_readings(tmp_path / "source", files=3, rows=400)
     temperatures = [
@@ -35,7 +36,7 @@ def test_an_error_names_the_tuple_where_rows_pass_one_by_one_and_none_elsewhere(
     ]
     first = temperatures.index(0)
     assert first > 0
-    gate = gate_over(spark, tmp_path, {**NAMED, **UNNAMED, **GOOD})
+    gate = gate_over(spark, tmp_path, {**NAMED, **UNNAMED, **GOOD}, lane=lane)
     gate.start()
     assert "mask: one scan, a bit for each of 3 queries" in str(gate.explanation("shared"))
     failing = (*NAMED, *UNNAMED)

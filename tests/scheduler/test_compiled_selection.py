@@ -101,7 +101,7 @@ def test_the_selection_makes_the_calls_of_the_plans(
     before = compiled_selection.FROM_UNITS
     try:
         compiled_selection.FROM_UNITS = 1
-        assert scheduler(name, 1, learns)._selecting is not None
+        assert scheduler(name, 1, learns)._compiled_selection is not None
         selected = lived(name, events, 1, learns)
         compiled_selection.FROM_UNITS = ALL
         assert selected == lived(name, events, 1, learns)

@@ -11,9 +11,10 @@ from headgate.errors import HeadgateError
 from headgate.model.plan import Lane
 from headgate.model.window import ROW
 from headgate.spark.jvm.arrow_frames import collected
-from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
+from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of, is_of_row
 from headgate.spark.jvm.lane.failing_row import blamed
 from headgate.spark.jvm.lane.plan_runner import DriverLane, NeedsJob, PlanRunner
+from headgate.spark.jvm.lane.small_query import MOST_ROWS
 from headgate.spark.log.trains import Trains
 from headgate.spark.output import Output
 from headgate.spark.sharing.constants_group import ConstantsGroup
@@ -83,7 +84,7 @@ class Prepared:
         """
         runner = self.prepare() if lane == "driver" else None
         if lane == "job" or self.needs_job:
-            return self.run(session, "job", trains, names, tag), "job"
+            return self._run_as_job(session, trains, names, tag), "job"
         try:
             return self.run(session, "driver", trains, names, tag), "driver"
         except HeadgateError:
@@ -92,14 +93,40 @@ class Prepared:
             try:
                 outputs = self.run(session, "job", trains, names, tag)
             except SPARK_ERRORS as job_error:
-                row = None if runner is None else runner.failing_row
-                number = None if row is None else trains.number_of(row.number)
-                raise blamed(error, job_error, row, self.group.stream, number) from error
+                raise self._blamed(error, job_error, runner, trains) from error
             log.warning(
                 "queries run as jobs from now on, the driver lane failed: %s", cause_of(error)
             )
             self.needs_job = True
             return outputs, "job"
+
+    def _run_as_job(
+        self, session: SparkSession, trains: Trains, names: list[str], tag: str
+    ) -> list[Output]:
+        """Run as a job. If it fails at a row, find the row in the driver and name it in the error.
+
+        A job does not know its row. The driver is asked only if the rows are few enough for it.
+        """
+        try:
+            return self.run(session, "job", trains, names, tag)
+        except SPARK_ERRORS as error:
+            few = is_of_row(error) and trains.tuples <= MOST_ROWS
+            runner = self.prepare() if few else None
+            if runner is None:
+                raise
+            try:
+                self.run(session, "driver", trains, names, tag)
+            except SPARK_ERRORS as in_driver:
+                raise self._blamed(in_driver, error, runner, trains) from in_driver
+            raise
+
+    def _blamed(
+        self, in_driver: Exception, by_job: Exception, runner: PlanRunner | None, trains: Trains
+    ) -> Exception:
+        """Return the error of a call that failed on both lanes, with the row if it is certain."""
+        row = None if runner is None else runner.failing_row
+        number = None if row is None else trains.number_of(row.number)
+        return blamed(in_driver, by_job, row, self.group.stream, number)
 
     def _split(
         self, rows: pa.Table, computed: pa.Table, trains: Trains, names: list[str]

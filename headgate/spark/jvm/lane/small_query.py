@@ -57,21 +57,35 @@ class SmallQuery:
         small = sum(table.num_rows for table in tables.values()) <= MOST_ROWS
         runner = self._prepared() if small and lane == "driver" else None
         if runner is None:
-            return self._by_job(session, tables)
+            try:
+                return self._by_job(session, tables)
+            except SPARK_ERRORS as job_error:  # a job does not know the row, the driver finds it
+                runner = self._prepared() if small and is_of_row(job_error) else None
+                if runner is None:
+                    raise
+                try:
+                    runner(tables)
+                except SPARK_ERRORS as error:
+                    raise self._blamed(error, job_error, runner) from error
+                raise
         try:
             return runner(tables)
         except Exception as error:
             try:
                 rows = self._by_job(session, tables)
             except SPARK_ERRORS as job_error:  # both lanes failed, so a row is the cause
-                row = runner.failing_row
-                stream = "" if row is None else self._streams.get(row.view, row.view)
-                raise blamed(error, job_error, row, stream, None) from error
+                raise self._blamed(error, job_error, runner) from error
             cause = cause_of(error)
             log.warning("a query runs as jobs from now on, the driver lane failed: %s", cause)
             with self._turn:
                 self._runner, self.needs_job = None, True
             return rows
+
+    def _blamed(self, in_driver: Exception, by_job: Exception, runner: PlanRunner) -> Exception:
+        """Return the error of a call that failed on both lanes, with the row if it is certain."""
+        row = runner.failing_row
+        stream = "" if row is None else self._streams.get(row.view, row.view)
+        return blamed(in_driver, by_job, row, stream, None)
 
     def bad_rows(self, session: SparkSession, rows: pa.Table) -> dict[int, Exception]:
         """Return the numbers of the rows that break the plan, each with its error.
