@@ -65,7 +65,7 @@ def test_an_installed_package_adds_a_source_and_a_sink(
     [
         (
             "{file: app.log}",
-            "{}",
+            "{fil: app.log}",
             "stream 'log': options.file must be given for format",
         ),
         (

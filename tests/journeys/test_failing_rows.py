@@ -35,8 +35,7 @@ def test_an_error_names_the_tuple_where_rows_pass_one_by_one_and_none_elsewhere(
     ]
     first = temperatures.index(0)
     assert first > 0
-    # A job does not say at which row it failed.
-    gate = gate_over(spark, tmp_path, {**NAMED, **UNNAMED, **GOOD}, lane="driver")
+    gate = gate_over(spark, tmp_path, {**NAMED, **UNNAMED, **GOOD})
     gate.start()
     assert "mask: one scan, a bit for each of 3 queries" in str(gate.explanation("shared"))
     failing = (*NAMED, *UNNAMED)
