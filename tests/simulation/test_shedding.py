@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.networks import arrivals_out, line, network, ran, report, select
 
@@ -92,6 +92,7 @@ def test_two_runs_of_one_seed_drop_the_same() -> None:
     assert runs[0] == runs[1]
 
 
+@settings(max_examples=40)
 @given(
     gaps=st.lists(st.sampled_from([0.0, 0.125, 0.25, 1.0]), min_size=5, max_size=120),
     period_s=st.sampled_from([0.25, 1.0]),
