@@ -25,7 +25,8 @@ test: .venv/ready style  ## style, types and all tests, in two processes
 	  wait $$half; half=$$?; cat $$log; rm -f $$log; exit $$((types + rest + half))
 
 # The tests with properties, of which `make test` draws few examples.
-PROPERTIES := $(addprefix tests/,language metrics model policies runtime scheduler simulation workloads)
+PROPERTIES := $(addprefix tests/,language metrics model policies runtime scheduler simulation \
+  spark/event_time spark/log workloads)
 
 SEED ?= 1
 test-long: .venv/ready  ## the long forms of the differential, property and kill tests (SEED=7: other queries)
