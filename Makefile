@@ -17,17 +17,21 @@ nexmark: .venv/ready  ## run Nexmark's queries over generated streams and check 
 	@.venv/bin/python examples/nexmark/run.py
 
 # About half of the time. The other tests and mypy run beside them.
-HALF := tests/journeys tests/spark/jvm
+HALF := tests/journeys tests/spark/jvm tests/experiments
 
 test: .venv/ready style  ## style, types and all tests, in two processes
 	@log=$$(mktemp); .venv/bin/python -m pytest -q -rs $(HALF) > $$log 2>&1 & half=$$!; \
 	  .venv/bin/mypy; types=$$?; .venv/bin/python -m pytest -q -rs $(addprefix --ignore=,$(HALF)); rest=$$?; \
 	  wait $$half; half=$$?; cat $$log; rm -f $$log; exit $$((types + rest + half))
 
+# The tests with properties, of which `make test` draws few examples.
+PROPERTIES := $(addprefix tests/,language metrics model policies runtime scheduler simulation \
+  spark/event_time spark/log workloads)
+
 SEED ?= 1
 test-long: .venv/ready  ## the long forms of the differential, property and kill tests (SEED=7: other queries)
 	@HEADGATE_SEED=$(SEED) .venv/bin/python -m pytest -q -m "long" --hypothesis-profile=long
-	@.venv/bin/python -m pytest -q tests/simulation tests/policies --hypothesis-profile=long
+	@.venv/bin/python -m pytest -q --hypothesis-profile=long $(PROPERTIES)
 
 chaos: .venv/ready  ## faults of every kind against real runs, at most 75 minutes (SEED=7: other ones; goes on where it was)
 	@PYTHONPATH=.:tests:tests/journeys .venv/bin/python -m chaos --seed $(SEED) --results bench/results/chaos.json; \

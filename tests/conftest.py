@@ -28,7 +28,7 @@ os.environ.setdefault(
 _NO_DEADLINE = {"deadline": None, "print_blob": True}
 # A build judges a change, so it draws the same examples every time. `make test-long` draws many
 # more, new ones each time, and prints how to reproduce a failure.
-settings.register_profile("short", max_examples=25, derandomize=True, **_NO_DEADLINE)
+settings.register_profile("short", max_examples=15, derandomize=True, **_NO_DEADLINE)
 settings.register_profile(
     "long", max_examples=200, suppress_health_check=[HealthCheck.too_slow], **_NO_DEADLINE
 )

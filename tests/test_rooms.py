@@ -103,12 +103,12 @@ ROOMS = {
     "language": Room(ours=names("extensions model"), others=names("sqlglot"), never=CORE_NEVER),
     "policies": Room(
         ours=names("model compiled policies.structures policies.methods"),
-        others=names("numpy numba river"),
+        others=names("numpy numba"),
         never=POLICY_NEVER,
     ),
     "policies.methods": Room(
         ours=names("model compiled policies.structures policies.interface policies.registry"),
-        others=names("numpy numba river"),
+        others=names("numpy numba"),
         never=POLICY_NEVER,
     ),
     "policies.structures": Room(

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from kit.terminal import Terminal
 
 from headgate import Headgate
 from headgate.errors import RecoveryRefused
@@ -71,7 +72,7 @@ def pipeline(tmp_path: Path) -> str:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_run_survives_others_ends_with_its_group_and_takes_java_with_it(
-    pipeline: str, tmp_path: Path
+    pipeline: str, terminal: Terminal, tmp_path: Path
 ) -> None:
     state = tmp_path / "state"
     run = start("run", pipeline, "--json")
@@ -85,11 +86,10 @@ def test_a_run_survives_others_ends_with_its_group_and_takes_java_with_it(
     # Neither another run nor a fresh one nor a Headgate in Python touches what the run has.
     control, lock = (state / "control.json").read_text(), (state / "lock").stat().st_ino
     for words in ((), ("--fresh",)):
-        other = start("run", pipeline, *words)
-        printed, errors = other.communicate(timeout=60)
-        assert (other.returncode, printed) == (2, "")
-        assert f"found that of process {run.pid}, which has used it since 20" in errors
-        assert f"`headgate stop --state {state}` (or `kill {run.pid}`" in errors
+        other = terminal.run("run", pipeline, *words)
+        assert (other.returncode, other.stdout) == (2, "")
+        assert f"found that of process {run.pid}, which has used it since 20" in other.stderr
+        assert f"`headgate stop --state {state}` (or `kill {run.pid}`" in other.stderr
     with pytest.raises(RecoveryRefused, match=f"that of process {run.pid}"):
         Headgate(state=state, fresh=True)
     assert (state / "control.json").read_text() == control

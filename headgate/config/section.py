@@ -1,4 +1,4 @@
-"""What all sections of a pipeline file have in common: no unknown keys, names, options."""
+"""What all sections of a pipeline file share: names, options, and no unknown keys."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated

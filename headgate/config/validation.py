@@ -1,4 +1,4 @@
-"""The examination of a pipeline file: all its mistakes, and what is left of it without them."""
+"""Validation of a pipeline file: all its mistakes, and the valid rest of the file."""
 
 from collections.abc import Mapping
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""A YAML file with a mapping in which no key appears twice, and the lines of its keys."""
+"""A YAML file: one mapping without repeated keys, and the line of each key."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

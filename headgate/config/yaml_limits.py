@@ -1,4 +1,4 @@
-"""A YAML loader that a file cannot keep busy without end: by its nesting, or by its aliases."""
+"""A YAML loader with limits on nesting and aliases, so that no file keeps it busy forever."""
 
 from typing import Any
 

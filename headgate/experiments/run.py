@@ -34,7 +34,7 @@ MOST_CLASSES = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What is run, so that equal runs of different figures are one.
+    """The settings of a simulation. Figures that need equal runs share one.
 
     Args:
         options: of the testbed, and those of `headgate.runtime.workload`.

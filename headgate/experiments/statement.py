@@ -35,7 +35,7 @@ class Values:
 
 
 class Claim(Protocol):
-    """What a statement claims of values."""
+    """A condition on the values of a figure, such as that one curve is the lowest."""
 
     @property
     def panel(self) -> int:

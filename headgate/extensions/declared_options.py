@@ -1,4 +1,4 @@
-"""What is declared about a source or sink, and the options that this declaration refuses."""
+"""The declaration of a source or sink, and the options that it refuses."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

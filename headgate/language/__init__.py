@@ -1,5 +1,5 @@
 """From SQL text to a path of operators.
 
 In: texts, and Spark's reading of them. Out: paths, or a refusal with clause, reason and fix.
-Never: Spark, a policy, a scheduler.
+Never imports Spark, a policy or the scheduler.
 """

@@ -1,4 +1,4 @@
-"""What a kind of query is decided by: the text, its window clauses, and Spark's reading of it."""
+"""What decides the kind of a query: its text, its window clauses, and Spark's analysis of it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
 """The metrics of a run, computed from its events.
 
-In: events and the unit table. Out: summaries. Never: a gauge, a clock, a scheduler.
+In: events and the unit table. Out: summaries. Never reads a clock and never publishes a figure.
 """

@@ -1,4 +1,4 @@
-"""When the tuples arrived that wait at the consumers of a stream."""
+"""Arrival times of the tuples that wait at the consumers of a stream."""
 
 import numpy as np
 

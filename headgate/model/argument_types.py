@@ -1,4 +1,4 @@
-"""Arguments of a wrong type: refused in a sentence where they come in."""
+"""Checks of argument types: an argument of a wrong type is refused in one sentence."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields

@@ -1,7 +1,7 @@
 """The scheduling policies, one small module each. Importing this package registers all of them.
 
 In: the unit table and the time. Out: plans.
-Never: an engine, a clock, a file, an unseeded random number.
+Never starts a call, reads a clock, opens a file or draws an unseeded random number.
 """
 
 from headgate.policies import (

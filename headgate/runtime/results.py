@@ -18,8 +18,8 @@ def results(
     """Return the results of a query as a pyarrow dataset, each row once.
 
     The dataset has the files that the manifest lists at this moment or, without a manifest, those
-    in the folder. `files` has their names, `to_table()` their rows. Results may go on coming; files
-    that a compaction has replaced can be read for one more hour.
+    in the folder. `files` has their names, `to_table()` their rows. More results may come
+    meanwhile; files that a compaction has replaced can be read for one more hour.
 
     Args:
         folder: of the results. With `query`, the state directory.

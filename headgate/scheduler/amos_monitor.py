@@ -1,4 +1,4 @@
-"""The QoS monitor: the metrics of a run since the last measurement (AMoS §3.3)."""
+"""The monitor of AMoS: the metrics of a run since the last measurement (AMoS §3.3)."""
 
 from math import nan
 

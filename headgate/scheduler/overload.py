@@ -24,10 +24,10 @@ LEAST_CHANGE = 0.05
 """A fraction changes by at least this much, unless it becomes 0 or 1."""
 
 BUSY = 0.5
-"""Poor QoS is a matter of load only if the workers are busy for this share of the time."""
+"""Poor QoS counts as overload only if the workers are busy for at least this share of the time."""
 
 MEASURED = 100
-"""After so many measured tuples it is certain enough that a query cannot deliver what is asked."""
+"""A query is called unable to meet its target only after this many of its tuples were measured."""
 
 Commit = Callable[[Sequence[SheddingChanged]], Sequence[SheddingChanged]]
 
@@ -50,7 +50,8 @@ class Overload:
         self.shedder = Shedder()
         self.delivery = QoSMonitor(rows.network, rows.table)
         self.fractions = np.full(len(rows.table), nan)
-        """By unit, the share of its tuples that it drops. NaN: as the last run has left it."""
+        """By unit, the share of its tuples that it drops. NaN before the first decision: until then
+        the rules of the last run apply."""
         self._reasons: dict[int, str] = {}
         """By id of a unit, why it drops what it drops."""
         self._tuples = np.zeros(len(rows.table))
@@ -68,7 +69,7 @@ class Overload:
         return (fraction, reason) if fraction > 0 else (0.0, "")
 
     def infeasible(self, number: int) -> str:
-        """Return what is asked of a unit that its measured costs cannot meet; empty if nothing."""
+        """Return the target that a unit's measured costs cannot meet; empty if there is none."""
         row = self._places.get(number)
         if row is None or row >= len(self._tuples) or self._tuples[row] < MEASURED:
             return ""
@@ -91,11 +92,11 @@ class Overload:
         self._rows, self._places = rows, dict(rows.network.places)
 
     def hear(self, event: Event) -> None:
-        """Count an event, in which units are rows."""
+        """Count what an event reports. Its units are rows of the unit table."""
         match event:
             case TrainArrived():
                 self._arrived[event.stream] += int(event.tuples.sum())
-                if self._due_at_s == -inf:  # what waited before the start is no rate
+                if self._due_at_s == -inf:  # tuples from before the start are no rate
                     self._due_at_s = event.at_s + self.shedder.period_s
             case StepStarted():
                 self._ends.update(dict.fromkeys(event.call.units, event.call.end_train))

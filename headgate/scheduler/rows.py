@@ -1,4 +1,4 @@
-"""The door of the scheduler: inside, a unit is a row of the unit table; outside, it has an id.
+"""Ids and rows: a unit is a row of the unit table in the scheduler, and an id everywhere else.
 
 Rows are dense, so that arrays have one entry per unit. They change when queries are dropped. An id
 belongs to one unit for all time (`Network.ids`).

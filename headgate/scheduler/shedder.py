@@ -16,11 +16,11 @@ from headgate.model.network.units import Units, UnitShape
 from headgate.model.qos_graph import QoSGraph
 
 RATES = 5
-"""The rate of arrivals is a mean over so many periods: a single burst is no overload by rate."""
+"""The rate of arrivals is the mean over this many periods, so a single burst is no overload."""
 
 STEP, FULL_STEP = 0.1, 0.25
-"""By how much of the workers' time the shedder relieves them more, each period, while QoS is below
-what was asked, or while a budget is full. While all is acceptable, it takes back as much."""
+"""Each period, the work to save grows by a share of the workers' time: by `STEP` while a QoS target
+is missed, by `FULL_STEP` while a budget is full. While all is acceptable, it falls by `STEP`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Load:
     Args:
         arrived: by stream, the tuples that have arrived so far.
         pending: by unit, the tuples that wait.
-        poor: what is delivered below what was asked, in words; empty if nothing is.
-        acceptable: whether everything is delivered as asked, with a margin.
+        poor: the QoS target that is missed, in words; empty if none is.
+        acceptable: whether all QoS targets are met, with a margin.
         full: whether a budget of memory or disk is used up.
         drops_queues: whether a drop also takes the tuples that wait already.
         groups: by unit, the same number for units that share their code; they drop the same.
@@ -68,12 +68,11 @@ class Piece:
 class Shedder:
     """A load shedder: every period it decides which share of each unit's tuples to drop.
 
-    It begins when the work that arrives per second, and what must be caught up, is more than
-    `headroom` of the workers' time (overload by rate or by backlog), when the QoS delivered is
-    below what was asked, or when a budget is full. It then drops where the QoS lost per second
-    saved is least, until the rest fits into `stops_at` of that. It ends when everything that
-    arrives would fit, and what was asked is delivered. It never drops from a query that does not
-    allow shedding.
+    Shedding begins when one of three things happens: new tuples and the backlog need more than
+    `headroom` of the workers' time, a QoS target is missed, or a budget is full. Tuples are then
+    dropped where the least QoS is lost per second saved, until the rest needs at most `stops_at` of
+    `headroom`. Shedding ends when everything that arrives would fit and all targets are met. A
+    query that does not allow shedding is never shed.
 
     The worth of a query's tuples is w S / C̄ times the slope of its loss graph: the utility lost
     per share of tuples dropped, 1 without a graph.
@@ -81,8 +80,8 @@ class Shedder:
     Args:
         period_s: seconds between two decisions.
         headroom: the share of the workers' time that may be used.
-        patience_s: seconds of pending work per worker that are tolerated. What exceeds it is to be
-            caught up within the same time.
+        patience_s: seconds of pending work per worker that are tolerated. Work beyond that is to be
+            done within the next `patience_s`.
         by_value: drop the tuples first that a query's first box would drop anyway, which loses
             nothing. Only a simulation knows them.
         stops_at: the share of `headroom` below which shedding ends.

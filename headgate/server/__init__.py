@@ -1,7 +1,7 @@
 """The page and the control API: browsers and commands query and change a running Headgate.
 
 In: requests with a token, on loopback unless told otherwise. Out: the page, JSON, metrics.
-Never: a decision of its own.
+Never decides anything itself.
 """
 
 from headgate.server.address import Address

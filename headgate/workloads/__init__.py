@@ -1,5 +1,5 @@
 """Workloads: seeded arrivals and tuples, the same for simulation, Spark and experiments.
 
 In: rates, seeds, traces. Out: arrival times and Arrow tables; `testbeds` has the papers' workloads.
-Never: a clock, either engine.
+Never reads a clock and never runs an engine.
 """

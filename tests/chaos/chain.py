@@ -56,7 +56,7 @@ class Chain:
         return self._run
 
     @property
-    def lives(self) -> bool:
+    def is_alive(self) -> bool:
         return self._run is not None and self._run.process.exitcode is None
 
     def offer(self, files: int = 2) -> None:
@@ -81,7 +81,7 @@ class Chain:
 
     def resume(self) -> None:
         """Make sure that a run is there and ready."""
-        if not self.lives and not self.begin().ready():
+        if not self.is_alive and not self.begin().ready():
             raise Wrong(f"the next run ended with {self.run.process.exitcode}: {self._last_line()}")
 
     def arm(self, point: str, times: int = 1) -> None:
@@ -89,8 +89,8 @@ class Chain:
         (self.folder / "new-armed").write_text(f"{point}:{times}")
         (self.folder / "new-armed").rename(self.folder / "armed")
 
-    def falls(self, timeout_s: float) -> bool:
-        """Wait until the run is dead, at most so long; return True if it is."""
+    def dies(self, timeout_s: float) -> bool:
+        """Wait for the run's death, at most `timeout_s`; return True if it is dead."""
         if not self.run.ended(timeout_s):
             return False
         (self.folder / "armed").unlink(missing_ok=True)
@@ -98,11 +98,11 @@ class Chain:
             raise Wrong(f"the run ended with {self.run.process.exitcode}: {self._last_line()}")
         return True
 
-    def falls_over(self, files: int = 2, waves: int = 6) -> None:
+    def offer_until_death(self, files: int = 2, waves: int = 6) -> None:
         """Offer files until the run dies at the point for which it is armed."""
         for _ in range(waves):
             self.offer(files)
-            if self.falls(5.0):
+            if self.dies(5.0):
                 return
         raise Wrong("the run never reached its point")
 
@@ -127,7 +127,7 @@ class Chain:
         """Wait until something holds; the run must live meanwhile."""
         ends_at_s = time.monotonic() + timeout_s
         while not holds():
-            if not self.lives:
+            if not self.is_alive:
                 raise Wrong(f"the run ended before {what}: {self._last_line()}")
             if time.monotonic() > ends_at_s:
                 raise Wrong(f"{what}: not within {timeout_s:g} s")
@@ -153,7 +153,7 @@ class Chain:
             raise Wrong(f"{wrong}; {unsettled[0]}") from wrong
 
     def _unsettled(self) -> str:
-        """Return what the run has still to do; nothing if it is done."""
+        """Return what the run still has to do; nothing if it is done."""
         for row in self.status()["queries"]:
             name, account = row["query"], row["account"]
             if row["state"] == "FAILED":
@@ -175,7 +175,7 @@ class Chain:
 
         The journal of a dead run is copied first, as to open it would change it.
         """
-        if self.lives:
+        if self.is_alive:
             with closing(self._reader()) as db:
                 _check_pages(db)
             return
@@ -215,7 +215,7 @@ class Chain:
 
 
 def refused(act: Callable[[], object]) -> str:
-    """Do what a user may do; return why Headgate refuses it, or that it is gone meanwhile."""
+    """Make a request; return why Headgate refuses it, or that the run has ended meanwhile."""
     try:
         act()
     except HeadgateError as error:

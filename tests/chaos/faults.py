@@ -39,7 +39,7 @@ def killed_at(points: tuple[str, ...], most_times: int = 3) -> Fault:
 
     def strike(chain: Chain, rng: Random) -> None:
         chain.arm(rng.choice(points), rng.randint(1, most_times))
-        chain.falls_over()
+        chain.offer_until_death()
 
     return strike
 
@@ -47,10 +47,10 @@ def killed_at(points: tuple[str, ...], most_times: int = 3) -> Fault:
 def killed_in_recovery(chain: Chain, rng: Random) -> None:
     """Kill a run that leaves a result without its name, then the next one while it recovers."""
     chain.arm("result visible", rng.randint(1, 3))
-    chain.falls_over()
+    chain.offer_until_death()
     chain.arm(*IN_RECOVERY)
     chain.begin()
-    if not chain.falls(60.0):
+    if not chain.dies(60.0):
         raise Wrong("there was nothing to recover")
 
 
@@ -69,7 +69,7 @@ def killed_in_alter(chain: Chain, rng: Random) -> None:
     chain.run.ended(rng.uniform(0.0, 0.3))
     chain.arm(rng.choice(IN_ALTER))
     refusal = refused(lambda: chain.run.client.alter(name, text))
-    if not chain.falls(30.0):
+    if not chain.dies(30.0):
         raise Wrong(f"the run never reached its point in `alter {name}`: {refusal}")
 
 
@@ -92,7 +92,7 @@ def killed_in_restart(chain: Chain, rng: Random) -> None:
     chain.run.ended(rng.uniform(0.0, 0.3))
     chain.arm(rng.choice(IN_RESTART))
     refusal = refused(lambda: chain.run.client.repair(name, "restart"))
-    if not chain.falls(30.0):
+    if not chain.dies(30.0):
         raise Wrong(f"the run never reached its point in `restart {name}`: {refusal}")
 
 
@@ -119,7 +119,7 @@ def results_taken(chain: Chain, rng: Random) -> None:
     """Take result files away, between rename and confirmation or while the run goes on."""
     if rng.random() < 0.7:
         chain.arm("result visible", rng.randint(1, 3))
-        chain.falls_over()
+        chain.offer_until_death()
     else:
         chain.offer()
         chain.run.ended(rng.uniform(0.2, 1.0))
@@ -281,5 +281,5 @@ def group_killed(chain: Chain, rng: Random) -> None:
 
 def _kill(chain: Chain) -> None:
     chain.run.signal(signal.SIGKILL)
-    if not chain.falls(30.0):
+    if not chain.dies(30.0):
         raise Wrong("the process goes on after SIGKILL")

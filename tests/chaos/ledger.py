@@ -1,4 +1,4 @@
-"""What was done with a seed: a line of JSON for each fault, from which a later run goes on."""
+"""The ledger of a seed: a line of JSON for each fault made, so that a later run resumes there."""
 
 import json
 import os

@@ -73,7 +73,7 @@ ALTERED = {
 
 @dataclass
 class Differences:
-    """Rows that the results lack or have too often, and which they are."""
+    """How many rows are missing from the results or are there too often, with examples."""
 
     lost: int = 0
     twice: int = 0

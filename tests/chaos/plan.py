@@ -143,7 +143,7 @@ def strike(chain: Chain, fault: Planned, rng: Random) -> Outcome:
     lost = twice = 0
     wrong = ""
     try:
-        if not chain.lives:
+        if not chain.is_alive:
             chain.offer()
             chain.resume()
             chain.settle()

@@ -172,7 +172,7 @@ class Run:
         return Client(self._state)
 
     def ended(self, timeout_s: float) -> bool:
-        """Wait for the end of the process, at most so long, and return True if it has come."""
+        """Wait for the end of the process, at most `timeout_s`; return True if it has ended."""
         self.process.join(timeout_s)
         return self.process.exitcode is not None
 
@@ -231,7 +231,7 @@ def _own_shared_memory() -> None:
 
 
 def _with_function(file: Path) -> Callable[..., Any]:
-    """Return a `local_session` whose sessions have `held`: it hangs while a file exists."""
+    """Return a `local_session` with the SQL function `held`, which hangs while a file exists."""
     name = str(file)
 
     def held(value: int) -> int:  # nested: Spark's Python workers then need no import

@@ -115,7 +115,8 @@ def test_a_bad_record_is_a_letter_once_however_often_the_run_dies(
         assert committed_rows(tmp_path / "state" / "results" / f"even_{kind}") == even, kind
 
 
-@pytest.mark.parametrize("ingest", [pytest.param("driver", marks=pytest.mark.long), "spark"])
+@pytest.mark.long
+@pytest.mark.parametrize("ingest", ["driver", "spark"])
 def test_kill_between_letters_and_journal_leaves_no_letter_twice(
     tmp_path: Path, ingest: str
 ) -> None:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 from crash import Crash, CrashAt
 from independent import Rows, committed_rows, rows_of
+from kit.engines import scheduler_of
 from kit.gates import balanced, new_gate, until
 from kit.seeds import drawing_seed
 from kit.streams import file_stream
@@ -118,7 +119,7 @@ def gate_over(
         spark, folder, [stream], queries, classes={"H": 1}, reached=reached, train_tuples=2 * ROWS
     )
     gate.start()
-    overload = gate._membership.run.scheduler.overload  # type: ignore[union-attr]
+    overload = scheduler_of(gate).overload
     assert overload is not None
     overload.shedder = Drawn(seed)
     return gate

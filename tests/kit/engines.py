@@ -1,7 +1,8 @@
-"""The engine of a Headgate, for tests that look inside."""
+"""The engine and the scheduler of a Headgate, for tests that look inside."""
 
 from headgate import Headgate
 from headgate.model.plan import BoxCall
+from headgate.runtime.run.guarded_scheduler import GuardedScheduler
 from headgate.spark.engine.engine import SparkEngine
 
 
@@ -10,6 +11,13 @@ def engine_of(gate: Headgate) -> SparkEngine:
     engine = gate._membership.engine
     assert isinstance(engine, SparkEngine)
     return engine
+
+
+def scheduler_of(gate: Headgate) -> GuardedScheduler:
+    """Return the scheduler of a Headgate that has started."""
+    run = gate._membership.run
+    assert run is not None
+    return run.scheduler
 
 
 def names_of(gate: Headgate, call: BoxCall) -> list[str]:

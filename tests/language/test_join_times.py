@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.language.join_times import LONGEST, Unbounded, in_windows, times_of
@@ -155,7 +155,6 @@ def _match(bounds: tuple[Bound, ...], row: Row) -> bool:
     return True
 
 
-@settings(max_examples=400, deadline=None)
 @given(trees(), st.data())
 def test_rows_depend_on_no_tuple_beyond_what_is_promised(
     drawn: tuple[JoinTree, list[int]], data: st.DataObject

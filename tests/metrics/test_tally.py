@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.metrics.tally import Tally
@@ -26,7 +26,6 @@ def test_a_worked_example() -> None:
     assert summary.norm == pytest.approx(13)
 
 
-@settings(deadline=None, max_examples=100)
 @given(batches=st.lists(values, min_size=1, max_size=4))
 def test_mean_maximum_and_norm_are_exact(batches: list[list[float]]) -> None:
     every, summary = np.concatenate(batches), tally_of(*batches).summary()
@@ -36,14 +35,12 @@ def test_mean_maximum_and_norm_are_exact(batches: list[list[float]]) -> None:
     assert summary.norm == pytest.approx(np.sqrt((every**2).sum()))
 
 
-@settings(deadline=None, max_examples=100)
 @given(batch=values, fraction=st.sampled_from([0.05, 0.5, 0.9, 0.95, 0.99, 1.0]))
 def test_a_quantile_is_right_to_two_percent(batch: list[float], fraction: float) -> None:
     exact = np.quantile(batch, fraction, method="inverted_cdf")
     assert tally_of(batch).quantile(fraction) == pytest.approx(exact, rel=0.02)
 
 
-@settings(deadline=None, max_examples=50)
 @given(one=values, other=values)
 def test_merging_two_tallies_counts_as_one_that_saw_all(
     one: list[float], other: list[float]

@@ -215,7 +215,6 @@ def test_two_of_the_same_seed_decide_the_same_and_another_seed_otherwise() -> No
     assert course(1) != course(2)
 
 
-@settings(deadline=None, max_examples=100)
 @given(
     periods=st.lists(
         st.tuples(st.floats(0.0, 1e9), st.floats(-1e9, 1e9), st.floats(1e-6, 100.0)), max_size=30
@@ -304,7 +303,7 @@ def test_a_step_takes_as_many_tuples_as_the_policy_in_charge_says() -> None:
     assert amos.tuples_a_step == RoundRobin.tuples_a_step
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(
     chosen=st.lists(st.sampled_from(EVERY_WHERE), min_size=1, max_size=5, unique=True),
     learning=st.sampled_from(sorted(LEARNING)),

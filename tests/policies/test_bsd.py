@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import lines_of
 from kit.tables import table_of
@@ -140,7 +140,6 @@ phis = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=12)
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=50)
 @given(phis=phis, waits_s=st.lists(st.floats(0.0, 100.0), min_size=12, max_size=12))
 def test_logarithmic_clusters_lose_at_most_a_factor_of_epsilon(
     phis: list[float], waits_s: list[float]

@@ -4,7 +4,7 @@ from typing import cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import network_of, priced
 
@@ -97,7 +97,6 @@ def test_at_query_level_the_slope_is_the_bytes_of_a_tuple_over_its_mean_cost() -
     assert chart(network, "query") == [("a", 6 / 3), ("c", 6 / 2)][::-1]
 
 
-@settings(deadline=None, max_examples=50)
 @given(
     costs_s=st.lists(st.integers(1, 20), min_size=2, max_size=6),
     passes=st.lists(st.integers(0, 8), min_size=6, max_size=6),

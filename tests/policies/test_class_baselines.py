@@ -105,7 +105,7 @@ def test_a_period_of_no_time_is_refused() -> None:
 @pytest.mark.parametrize("level", ["query", "operator"])
 @pytest.mark.parametrize("learns", [False, True])
 @pytest.mark.parametrize("name", ["hr-class", "wrr"])
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(
     classes=st.text("HCN", min_size=1, max_size=70),
     changes=st.lists(

@@ -125,7 +125,7 @@ def finish(twins: Twins, unit: int, later_s: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=named)
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(data=st.data())
 def test_a_compiled_policy_decides_as_its_plan(case: Case, data: st.DataObject) -> None:
     operators = st.lists(st.tuples(any_cost_s, any_share), min_size=1, max_size=2)

@@ -156,7 +156,7 @@ def test_no_step_waits_for_ever_when_nobody_waits() -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(
     period_s=st.sampled_from([0.001, 1.0, 20.0]),
     lengths_s=st.lists(st.floats(0.1, 3.0), min_size=1, max_size=7),

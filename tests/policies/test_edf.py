@@ -5,7 +5,7 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from kit.tables import table_of
 
@@ -98,13 +98,11 @@ queries = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=100)
 @given(queries=queries)
 def test_when_all_deadlines_have_passed_the_hybrid_is_hr(queries: list[Waiting]) -> None:
     assert order(HYBRID, queries, now_s=100.5) == by_rate(queries)
 
 
-@settings(deadline=None, max_examples=100)
 @given(queries=queries, now_s=st.floats(0.0, 50.0))
 def test_when_all_deadlines_can_be_met_the_hybrid_is_edf(
     queries: list[Waiting], now_s: float

@@ -90,7 +90,7 @@ calls = st.tuples(st.floats(0.0, 5.0), st.booleans())
 
 
 @pytest.mark.parametrize("name", EVERY)
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(situation=situations(), lived=st.lists(calls, min_size=1, max_size=4))
 def test_plans_units_that_wait_each_once_the_same_twice_and_leaves_the_table_untouched(
     name: str, situation: Any, lived: list[tuple[float, bool]]
@@ -115,7 +115,7 @@ def test_plans_units_that_wait_each_once_the_same_twice_and_leaves_the_table_unt
 
 
 @pytest.mark.parametrize("name", EVERY)
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(situation=situations(), data=st.data())
 def test_survives_a_query_that_leaves_between_two_plans(
     name: str, situation: Any, data: st.DataObject
@@ -138,7 +138,7 @@ def test_survives_a_query_that_leaves_between_two_plans(
 
 
 @pytest.mark.parametrize("name", EVERY)
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(situation=situations(), data=st.data())
 def test_survives_a_query_whose_values_change_between_two_plans(
     name: str, situation: Any, data: st.DataObject

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.tables import table_of
 
@@ -70,7 +70,6 @@ rows = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=100)
 @given(rows=rows)
 def test_with_beta_0_it_orders_as_output_rate(rows: list[Row]) -> None:
     assert order(rows, beta=0.0) == HR(rows)
@@ -85,7 +84,6 @@ def test_output_rate_is_that_of_the_policy_hr() -> None:
     assert order(rows, name="hr") == HR(rows) == order(rows, beta=0.0)
 
 
-@settings(deadline=None, max_examples=100)
 @given(share=shares, pending=st.integers(1, 10**9), beta=shares, cost_s=st.floats(1e-6, 10.0))
 def test_more_tuples_never_raise_a_priority(
     share: float, pending: int, beta: float, cost_s: float
@@ -108,7 +106,6 @@ def test_queries_that_were_never_measured_come_last() -> None:
     assert order(rows) == [3, 1, 0, 2]
 
 
-@settings(deadline=None, max_examples=200)
 @given(value=st.floats(0.0, 1e30), factor=st.floats(1.0, 1e3))
 def test_a_larger_priority_is_never_in_a_later_bucket(value: float, factor: float) -> None:
     assert priority_class(value * factor) <= priority_class(value)

@@ -4,7 +4,7 @@ from typing import cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import network_of, priced
 
@@ -167,7 +167,6 @@ def test_a_quick_branch_stays_and_the_area_is_that_of_figure_5a(tuples: int) -> 
     assert total_latency_s("oc", network, tuples) == pytest.approx(area + tuples * (o1_s + o2_s))
 
 
-@settings(deadline=None, max_examples=60)
 @given(costs_s=st.tuples(*[st.integers(1, 12)] * 3))
 def test_a_fork_is_partitioned_where_that_makes_the_area_smaller(
     costs_s: tuple[int, int, int],

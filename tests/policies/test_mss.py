@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import ConfigRefused
@@ -99,14 +99,12 @@ def test_the_two_queues_of_bz_5(policy: str, order: list[int], latency_s: int) -
     assert total_latency_s(ran) == latency_s
 
 
-@settings(deadline=None, max_examples=150)
 @given(queues=queues_of_any_kind)
 def test_no_order_beats_mss_when_all_tuples_wait_already(queues: list[list[Waiting]]) -> None:
     ran = [waiting for _, waiting in Queues(*queues).drained(policy_named("mss"))]
     assert total_latency_s(ran) == min(map(total_latency_s, interleavings(queues)))
 
 
-@settings(deadline=None, max_examples=100)
 @given(queues=queues_of_any_kind, train_tuples=st.integers(1, 3))
 def test_mss_loses_nothing_when_its_segments_are_cut_into_trains(
     queues: list[list[Waiting]], train_tuples: int

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import lines_of
 
@@ -56,7 +56,6 @@ def test_oracles_are_for_simulations_of_whole_queries(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EQUAL_WHEN_ALL_PASS)
-@settings(deadline=None, max_examples=50)
 @given(
     costs_s=st.lists(
         st.lists(st.floats(1e-3, 10.0), min_size=1, max_size=3), min_size=1, max_size=6

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.tables import table_of
 
@@ -28,7 +28,6 @@ def waiting(rows: list[tuple[float, float, float, float]]) -> UnitTable:
 
 
 @pytest.mark.parametrize("name", PLAIN)
-@settings(deadline=None, max_examples=40)
 @given(
     rows=st.lists(st.tuples(few_values, few_values, few_values, few_values), min_size=1, max_size=8)
 )

@@ -4,7 +4,7 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import box, line, network, results_of, select
 
@@ -193,7 +193,6 @@ def held_to_its_plan(
             policy.hear(StepStarted(now_s, BoxCall(0, (picked,), 0, 0, 1, 1)))
 
 
-@settings(deadline=None, max_examples=300)
 @given(network=networks(), events=events)
 def test_the_compiled_selection_picks_what_the_plan_puts_first(
     network: tuple[Network, Level],
@@ -202,7 +201,6 @@ def test_the_compiled_selection_picks_what_the_plan_puts_first(
     held_to_its_plan(policy_named("qos"), *network, events)
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     graphs=st.lists(graphs_of_any_kind, min_size=1, max_size=6),
     waits_s=st.lists(st.floats(0.0, 8.0), min_size=6, max_size=6),

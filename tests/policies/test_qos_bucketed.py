@@ -105,7 +105,6 @@ def test_no_buckets_at_all_are_refused(parameters: dict[str, int]) -> None:
 some_graphs = st.lists(st.sampled_from(GRAPHS), min_size=1, max_size=6)
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     graphs=some_graphs,
     rounds=st.lists(st.lists(st.floats(0.0, 8.0) | st.just(nan), min_size=6, max_size=6)),
@@ -123,7 +122,6 @@ def test_one_bucket_for_all_is_round_robin(
             assert served(ours, state) == served(theirs, state)
 
 
-@settings(deadline=None, max_examples=300)
 @given(
     graphs=some_graphs,
     waits_s=st.lists(st.floats(0.0, 8.0), min_size=6, max_size=6),
@@ -173,7 +171,6 @@ changes = st.tuples(
 """A change of a row: its number, the tuples that wait, their mean wait, the time ahead."""
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     graphs=some_graphs,
     shared=st.booleans(),
@@ -211,7 +208,7 @@ def test_the_compiled_selection_picks_what_the_plan_puts_first(
             assert served(policy, state, now_s) == picked
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(seed=st.integers(0, 999), step_s=st.sampled_from([1e-4, 3e-3, 0.1]))
 def test_a_long_run_of_arrivals_and_steps_is_decided_as_the_plan_would(
     seed: int, step_s: float

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import ConfigRefused
@@ -224,7 +224,6 @@ changes_of_rows = st.lists(
 
 @pytest.mark.parametrize("level", ["query", "operator"])
 @pytest.mark.parametrize("name", ["rr", "rr-box", "taat", "baat"])
-@settings(deadline=None, max_examples=40)
 @given(
     boxes=st.lists(st.integers(1, 3), min_size=1, max_size=70),
     quantum_s=st.sampled_from([None, 0.0, 0.05, 1.0]),

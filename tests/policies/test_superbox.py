@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import box, network, ran, report, results_of, select
 from superboxes import SAMPLE, TWO, Machine, forests, sample, trees, two
@@ -163,7 +163,6 @@ def test_a_probe_that_nobody_planned_changes_nothing(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mc", "ml", "mm", "aaat", "top-k"])
-@settings(deadline=None, max_examples=40)
 @given(units=forests(), data=st.data())
 def test_every_tuple_is_run_and_every_plan_can_be_executed(
     name: str, units: Units, data: st.DataObject

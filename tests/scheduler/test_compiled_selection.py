@@ -61,6 +61,15 @@ def scheduler(name: str, most_fused: int, learns: bool) -> Scheduler:
     return Scheduler(over, table, policy, most_fused=most_fused, statistics=statistics)
 
 
+def selects(name: str) -> bool:
+    """Return True if a scheduler decides by the compiled selection of a policy."""
+    units, policy = units_of(queries()), policy_named(name, **POLICIES[name])
+    return (
+        compiled_selection.compiled_selection(policy, units, unit_table(units), None, "pdt")
+        is not None
+    )
+
+
 def lived(name: str, events: list[Any], most_fused: int, learns: bool) -> list[Any]:
     """Return what is called while events happen; a call ends with the event after the next."""
     chosen, calls, running = scheduler(name, most_fused, learns), [], list[BoxCall]()
@@ -82,9 +91,8 @@ def lived(name: str, events: list[Any], most_fused: int, learns: bool) -> list[A
     return calls
 
 
-@pytest.mark.parametrize("learns", [False, True])
 @pytest.mark.parametrize("name", POLICIES)
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(
     events=st.lists(
         st.tuples(
@@ -94,14 +102,15 @@ def lived(name: str, events: list[Any], most_fused: int, learns: bool) -> list[A
         ),
         max_size=40,
     ),
+    learns=st.booleans(),
 )
 def test_the_selection_makes_the_calls_of_the_plans(
-    name: str, learns: bool, events: list[Any]
+    name: str, events: list[Any], learns: bool
 ) -> None:
     before = compiled_selection.FROM_UNITS
     try:
         compiled_selection.FROM_UNITS = 1
-        assert scheduler(name, 1, learns)._compiled_selection is not None
+        assert selects(name)
         selected = lived(name, events, 1, learns)
         compiled_selection.FROM_UNITS = ALL
         assert selected == lived(name, events, 1, learns)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headgate.model.events import TrainArrived
@@ -77,7 +77,6 @@ appends = st.tuples(st.sampled_from([1, 2, 3, 700, 1025]), trains, trains)
 drops = st.floats(0.0, 1.0)
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     first_train=st.integers(0, 5),
     happenings=st.lists(st.one_of(appends, drops), min_size=1, max_size=8),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.model.events import ConditionSample, StepFinished
@@ -171,7 +171,6 @@ def test_a_query_that_rests_while_others_run_for_long_spoils_no_estimate() -> No
     assert table["tuple_cost_s"] == pytest.approx([1e-5, 1e-5], rel=0.25)
 
 
-@settings(deadline=None, max_examples=50)
 @given(
     calls=st.lists(
         st.tuples(

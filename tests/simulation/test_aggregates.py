@@ -4,7 +4,7 @@ from math import isnan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import (
     Watched,
@@ -111,7 +111,6 @@ def tardiness(
     return float(np.mean(late_s)) if late_s else float("nan"), max(late_s, default=float("nan"))
 
 
-@settings(max_examples=60)
 @given(
     instants=st.lists(st.integers(0, 120), min_size=1, max_size=15),
     cost_s=st.sampled_from([0.5, 3.0, 11.0]),
@@ -243,7 +242,6 @@ def test_one_aggregate_may_follow_another() -> None:
     assert results(ended) == [("q", 20.0, 20.0), ("q", 40.0, 40.0)]
 
 
-@settings(max_examples=40)
 @given(
     instants=st.lists(st.integers(0, 120), min_size=1, max_size=15),
     slides=st.sampled_from([0.5, 1.0, 3.0]),

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import (
     RUNS,
@@ -168,7 +168,6 @@ def test_a_switch_of_an_unknown_query_is_refused() -> None:
         ran(TWO, {"s": [0.0]}, switches=[Switch(1.0, "c", "go")])
 
 
-@settings(max_examples=60)
 @given(
     options=RUNS,
     gaps=st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=25),

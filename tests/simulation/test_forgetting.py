@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import RUNS, box, network, new_simulation, results, results_of
 
@@ -68,7 +68,6 @@ def test_a_tuple_stays_wherever_the_one_that_it_meets_waits() -> None:
 instants = st.lists(st.floats(0.0, 10.0), max_size=12).map(sorted)
 
 
-@settings(max_examples=60)
 @given(options=RUNS, times=st.tuples(instants, instants, instants), cost_s=st.floats(0.01, 2.0))
 def test_forgetting_changes_no_result(
     options: dict[str, Any], times: tuple[list[float], ...], cost_s: float

@@ -345,7 +345,6 @@ def rates_lie_apart(model: Model) -> bool:
 
 @pytest.mark.parametrize("level", ["query", "operator"])
 @pytest.mark.parametrize("policy", ["fcfs", "hr"])
-@settings(deadline=None, max_examples=60)
 @given(
     case=cases(unions=False),
     train=st.sampled_from([1, 3, ALL]),
@@ -368,7 +367,7 @@ def test_every_result_leaves_when_the_model_says(
 
 
 @pytest.mark.parametrize(("name", "level"), BOTH_LEVELS)
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(case=cases(), options=st.fixed_dictionaries({
     "train_tuples": st.sampled_from([None, 1, 3, ALL]),
     "overhead_s": st.sampled_from([0.0, 4 * GRAIN_S]),

@@ -264,14 +264,12 @@ def same_runs(case: Case, make: Callable[[], Policy]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOOPED)
-@settings(deadline=None, max_examples=25)
 @given(case=plain_cases())
 def test_the_kernel_decides_as_the_plain_loop_does(name: str, case: Case) -> None:
     same_runs(case, lambda: policy_named(name))
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=25)
 @given(case=plain_cases(), dwell_s=st.sampled_from([0.125, 0.3, 1.0]))
 def test_in_the_kernel_amos_hands_over_when_it_does_in_the_plain_loop(
     case: Case, dwell_s: float
@@ -288,7 +286,7 @@ def test_in_the_kernel_amos_hands_over_when_it_does_in_the_plain_loop(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "level"), BOTH_LEVELS)
-@settings(deadline=None, max_examples=16)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(case=woven_cases())
 def test_the_compiled_selection_decides_as_the_plans_do(name: str, level: str, case: Case) -> None:
     seen, _ = by_kernel(case, policy_named(name), level=level)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import line, network, select
 
@@ -73,7 +73,6 @@ settings_of_a_run = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=40)
 @given(options=settings_of_a_run, every_s=st.sampled_from([0.001, 0.05, 0.2]))
 def test_every_query_consumes_every_tuple_once_and_in_order(
     options: dict[str, Any], every_s: float
@@ -84,7 +83,6 @@ def test_every_query_consumes_every_tuple_once_and_in_order(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=25)
 @given(seed=st.integers(0, 2**31), options=settings_of_a_run)
 def test_a_query_puts_out_the_same_tuples_under_every_policy(
     seed: int, options: dict[str, Any]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import (
     RUNS,
@@ -174,7 +174,6 @@ def test_when_all_is_done_only_windows_are_left_in_memory(level: str) -> None:
     assert ended.world.class_pending.tolist() == [0]
 
 
-@settings(max_examples=50)
 @given(
     options=RUNS,
     instants=st.lists(st.integers(0, 40), min_size=2, max_size=12).map(sorted),

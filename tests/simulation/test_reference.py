@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import simulate
@@ -114,7 +114,6 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 @pytest.mark.parametrize("policy", ["hr", "fcfs", "rr"])
-@settings(deadline=None, max_examples=80)
 @given(case=cases())
 def test_every_response_time_is_that_of_the_reference(policy: str, case: Case) -> None:
     assert simulated(case, policy) == reference(case, policy)

@@ -4,7 +4,7 @@ from math import isnan, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import (
     Watched,
@@ -88,7 +88,6 @@ def test_staleness_is_a_mean_over_queries_and_weighted_by_theirs() -> None:
 intervals = st.lists(st.integers(0, 60), min_size=1, max_size=15).map(sorted)
 
 
-@settings(max_examples=40)
 @given(instants=intervals, train=st.sampled_from([1, 4]), seed=st.integers(0, 9))
 def test_staleness_is_the_union_of_the_intervals_from_arrival_to_departure(
     instants: list[int], train: int, seed: int

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import Watched, departures, line, network, ran, report, select
 
@@ -132,7 +132,6 @@ def test_the_tightest_limit_rules() -> None:
     assert train_sizes(**limits) == [2, 2, 1]
 
 
-@settings(max_examples=30)
 @given(tuples=st.integers(1, 40), size=st.integers(1, 12))
 def test_overhead_is_paid_once_a_call_however_many_tuples_it_takes(tuples: int, size: int) -> None:
     ended = ran(ONE, {"s": [0.0] * tuples}, overhead_s=0.5, train_tuples=size)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import (
     arrivals_out,
@@ -83,7 +83,6 @@ def test_a_train_stops_where_the_other_input_has_an_older_tuple() -> None:
 instants = st.lists(st.integers(0, 30), max_size=8).map(sorted)
 
 
-@settings(max_examples=60)
 @given(
     arrivals=st.tuples(instants, instants, instants),
     costs=st.tuples(*[st.integers(1, 5)] * 2),
@@ -117,7 +116,6 @@ def test_whatever_the_policy_results_leave_in_the_order_of_arrival(
     assert left == (every[: len(left)] if idle else every)
 
 
-@settings(max_examples=30)
 @given(arrivals=st.tuples(instants, instants))
 def test_idle_waiting_never_lets_a_result_leave_earlier(
     arrivals: tuple[list[int], list[int]],

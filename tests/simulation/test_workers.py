@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import (
     Watched,
@@ -89,7 +89,6 @@ def test_who_runs_is_never_among_the_ready() -> None:
 JOIN = Operator(kind="join", cost_s=0.5, selectivity=0.5, window_s=2.0)
 
 
-@settings(max_examples=30)
 @given(
     gaps=st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=25),
     options=st.fixed_dictionaries(

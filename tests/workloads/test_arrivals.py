@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import ConfigRefused
@@ -40,7 +40,6 @@ def test_nothing_has_arrived_before_the_start() -> None:
     assert Bursts(rate_per_s=100).count_by(-5.0) == 0
 
 
-@settings(deadline=None, max_examples=200)
 @given(arrivals=bursts, number=st.integers(0, 200_000))
 def test_count_and_time_agree_on_every_tuple(arrivals: Bursts, number: int) -> None:
     before_s, at_s, after_s = arrivals.times_s(number, number + 3)
@@ -49,7 +48,6 @@ def test_count_and_time_agree_on_every_tuple(arrivals: Bursts, number: int) -> N
     assert abs(arrivals.count_by(float(at_s)) - (number + 2)) <= 1
 
 
-@settings(deadline=None, max_examples=100)
 @given(arrivals=bursts, first=st.integers(0, 5000), count=st.integers(0, 500))
 def test_a_source_can_resume_anywhere(arrivals: Bursts, first: int, count: int) -> None:
     whole = arrivals.times_s(0, first + count)

@@ -2,7 +2,7 @@
 
 import numba
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.workloads.random_hash import chance
@@ -15,7 +15,6 @@ def chances(seed: int, count: int, operator: int) -> np.ndarray:
     return np.array([chance(seed, number, operator) for number in range(count)])
 
 
-@settings(deadline=None, max_examples=100)
 @given(seed=whole_numbers, number=whole_numbers, operator=st.integers(0, 100_000))
 def test_a_chance_lies_from_0_to_below_1_and_depends_on_nothing_else(
     seed: int, number: int, operator: int

@@ -1,7 +1,7 @@
 """The papers' figures as data: settings, curves, measures and statements.
 
-In: nothing. Out: experiments by id. Never: a number that a result depends on and that no paper
-states or the experiment does not name.
+In: nothing. Out: experiments by id.
+Every number that a result depends on comes from the paper or is named in the experiment's note.
 """
 
 from headgate.experiments.papers.index import EXPERIMENTS

@@ -1,4 +1,4 @@
-"""What every kind of query over several tuples answers when a query is added."""
+"""The interface of the kinds of queries over several tuples: refusals, explanations, plans."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

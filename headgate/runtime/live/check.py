@@ -192,7 +192,7 @@ class _Checks:
                 self._expect((*place, *key.split(".", 1)), error.value, error.expected)
             else:
                 self._add(place, str(error))
-            if not _stands_in(gate, stream):
+            if not _add_substitute(gate, stream):
                 self._refused.add(stream.name)
 
     def _add_query(self, gate: Headgate, query: Query) -> None:
@@ -262,7 +262,7 @@ class _Checks:
         examination.mistakes.append(mistake)
 
 
-def _stands_in(gate: Headgate, stream: Stream) -> bool:
+def _add_substitute(gate: Headgate, stream: Stream) -> bool:
     """Add a stream with the same columns and no source, so that its readers can be analyzed.
 
     Return False if its columns are not known.

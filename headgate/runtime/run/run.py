@@ -230,7 +230,7 @@ class Running:
     def _save_statistics(self) -> None:
         """Save the measured statistics, for the next run and for simulations."""
         members = self.engine.members
-        left = members.left
+        left = members.dropped_names
         try:
             record_statistics(self._state, self._measured_statistics(), left)
         except OSError as error:

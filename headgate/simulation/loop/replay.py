@@ -152,7 +152,7 @@ class ReplayEngine:
         first = self._firsts[call.stream]
         trains = slice(call.first_train - first, call.end_train - first + 1)
         bounds = np.array(self._trains[call.stream].upto[trains])
-        shares_left = [self._kept(unit, call) for unit in call.units]
+        shares_left = [self._shares_kept(unit, call) for unit in call.units]
         counts = tuple(
             np.rint(self._outputs[unit].between(bounds) * shares).astype(int)
             for unit, shares in zip(call.units, shares_left, strict=True)
@@ -254,7 +254,7 @@ class ReplayEngine:
             shed=running.shed,
         )  # fmt: skip
 
-    def _kept(self, unit: int, call: BoxCall) -> Floats:
+    def _shares_kept(self, unit: int, call: BoxCall) -> Floats:
         """Return the share of its tuples that a unit keeps of each train of a call."""
         trains = np.arange(call.first_train, call.end_train)
         shares = np.ones(len(trains))

@@ -11,7 +11,7 @@ class Members:
 
     def __init__(self, network: Network) -> None:
         self.network = network
-        self.left: set[str] = set()
+        self.dropped_names: set[str] = set()
         """The names under which statistics of dropped queries are kept (`Path.known_as`)."""
 
     @property
@@ -41,14 +41,14 @@ class Members:
             for number, path in zip(self.network.places, self.paths, strict=True)
             if number not in network.places
         )
-        self.left |= {path.known_as for path in self.paths}
-        self.left -= {path.known_as for path in network.paths}
+        self.dropped_names |= {path.known_as for path in self.paths}
+        self.dropped_names -= {path.known_as for path in network.paths}
         self.network = network
         return dropped
 
     def forget(self, names: set[str]) -> None:
         """Forget names of dropped queries, once their statistics are deleted."""
-        self.left = self.left - names
+        self.dropped_names = self.dropped_names - names
 
     def path_of(self, unit: int) -> Path:
         return self.network.path_of(unit)

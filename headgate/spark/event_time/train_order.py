@@ -1,4 +1,4 @@
-"""The trains that a timeline has taken, in order, and how far its streams had come with each."""
+"""The trains of a timeline in order, with the progress of its streams after each train."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -28,7 +28,7 @@ class CallDrops:
         segments = self._rules.segments(name, stream, trains.first, trains.end)
         return (stream, segments) if segments else ()
 
-    def left(self, trains: Trains, dropped: Dropped) -> Trains:
+    def without_dropped(self, trains: Trains, dropped: Dropped) -> Trains:
         """Return the tuples of trains that are not dropped."""
         if not dropped:
             return trains

@@ -61,7 +61,7 @@ def without_bad_rows(
     if is_of_row(output.error):
         rows, runner = trains.table(), prepared.prepare()
         bad = bad_rows(rows.num_rows, output, failure_of)
-    if not bad:  # it fails as any other query does
+    if not bad:  # the query fails as it would without `on_error`
         (whole,), lane = prepared.run_or_repeat(session, lane, trains, names, "")
         return whole, lane
     is_good = np.ones(rows.num_rows, dtype=np.bool_)

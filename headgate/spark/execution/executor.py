@@ -128,10 +128,10 @@ class Executor:
             # Code that is shared drops a tuple only if all queries that it now runs for drop it.
             parts.setdefault((id(prepared), drops[name]), (prepared, []))[1].append(path)
         for (_, dropped), (prepared, members) in parts.items():
-            left = self._drops.left(trains, dropped)
+            left = self._drops.without_dropped(trains, dropped)
             if left.tuples or not trains.tuples:
                 lanes.append(
-                    self._together(session, prepared, members, left, lane, outcomes, check)
+                    self._evaluate_members(session, prepared, members, left, lane, outcomes, check)
                 )
             for path in members:
                 output = outcomes.get(path.query.name, NO_ROWS)
@@ -153,7 +153,7 @@ class Executor:
         _, used_lane = prepared.run_or_repeat(session, lane, trains, [path.query.name], "")
         return time.perf_counter() - began_s, used_lane
 
-    def _together(
+    def _evaluate_members(
         self,
         session: SparkSession,
         prepared: Prepared,
@@ -188,7 +188,7 @@ class Executor:
             log.debug("%s queries failed together: %s", len(members), error)
             for path in members:
                 alone = self.arrangement.solo(path)
-                self._together(session, alone, [path], trains, lane, outcomes, check)
+                self._evaluate_members(session, alone, [path], trains, lane, outcomes, check)
         return "job"
 
     def run(

@@ -124,7 +124,7 @@ class WarmUp:
         self._executor.arrangement.arrange(all_paths, self.is_costly)
         quick = [path for path in paths if path.known_as not in slow]
         check = partial(progress, len(new), len(new))
-        statistics = {**self._together(quick, ends_at_s, check), **measured, **recorded}
+        statistics = {**self._time_groups(quick, ends_at_s, check), **measured, **recorded}
         self._forget()
         return statistics
 
@@ -213,7 +213,7 @@ class WarmUp:
             lane=lane,
         )
 
-    def _together(
+    def _time_groups(
         self, paths: Sequence[Path], ends_at_s: float, check: Callable[[], None]
     ) -> dict[str, QueryStatistics]:
         """Run the groups over and over: the JVM needs some hundred runs to be fast.

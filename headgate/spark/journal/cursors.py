@@ -255,7 +255,7 @@ class Cursors:
                 of_streams + dead,
             )  # fmt: skip
         for query, first_segment in _cut(streams).items():
-            accounts[query] = _together(accounts.pop(first_segment), accounts[query])
+            accounts[query] = _account_of_cut(accounts.pop(first_segment), accounts[query])
         return accounts
 
 
@@ -272,7 +272,7 @@ def _cut(streams: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _together(first: Account, rest: Account) -> Account:
+def _account_of_cut(first: Account, rest: Account) -> Account:
     """Return the account of a cut query: the rest reads what the first segment delivers."""
     return Account(
         arrived=first.arrived,

@@ -1,4 +1,4 @@
-"""Cursors of a query that is cut now and was not before, or the other way round.
+"""Cursors of a query that was whole in the last run and is cut now, or the other way round.
 
 A cut query has two cursors: that of its first segment, over the source, and its own, over the
 hidden stream between the two segments. Every train of the hidden stream records the source train

@@ -51,7 +51,7 @@ class Budget:
         self, *, trains: Usage | None = None, panes: Usage | None = None,
         results: Usage | None = None,
     ) -> None:  # fmt: skip
-        """Set whom to ask.
+        """Set who reports the bytes in use.
 
         Args:
             trains: the log. What it has in memory is dropped when others need the room.

@@ -75,7 +75,7 @@ class StreamLog:
         self._folder = state / "log" / stream
         access.folder(self._folder)
         self.letters = LetterFile(state, stream, journal, reached)
-        self.next_number = self.next_told = journal.next_train(stream)
+        self.next_number = self.next_to_announce = journal.next_train(stream)
         trains = journal.trains(stream)
         self.bytes, self._counting = sum(train.bytes for train in trains), threading.Lock()
         self.tuple_bytes = 0.0
@@ -189,15 +189,15 @@ class StreamLog:
         self.added(new)
         return new.train
 
-    def untold(self) -> list[Train]:
-        """Return the trains of batches from `next_told` on, which the scheduler does not have yet.
+    def unannounced(self) -> list[Train]:
+        """Return the trains from `next_to_announce` on, which the scheduler does not have yet.
 
         If an attempt fails when its batch is in the log, these are more than the last one.
         """
-        if self.next_told >= self.next_number:
+        if self.next_to_announce >= self.next_number:
             return []
         trains = self._journal.trains(self.stream)
-        return [train for train in trains if train.number >= self.next_told]
+        return [train for train in trains if train.number >= self.next_to_announce]
 
     def _write_with_spark(
         self, batch: DataFrame, source_batch: int, now_s: float

@@ -89,10 +89,10 @@ def start_ingest(
             if waits_s < 1:
                 break
         train = log.append(batch, source_batch, now_s())
-        is_next = train is not None and train.number == log.next_told
-        for new_train in [train] if train and is_next else log.untold():
+        is_next = train is not None and train.number == log.next_to_announce
+        for new_train in [train] if train and is_next else log.unannounced():
             arrived(new_train)
-            log.next_told = new_train.number + 1
+            log.next_to_announce = new_train.number + 1
 
     activate(source.sparkSession)
     PRIVATE.folder(checkpoint.parent)  # Spark creates what is in it by its own umask

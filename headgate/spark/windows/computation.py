@@ -1,4 +1,4 @@
-"""What every computation of a query over several tuples is given, and what it answers."""
+"""The interface of computations over several tuples: what they get, and what they return."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

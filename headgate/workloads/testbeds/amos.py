@@ -15,7 +15,6 @@ from headgate.model.network.network import Box, Network, Path
 from headgate.model.network.operator import Operator
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.workloads.load import busy_share, measured_rate_per_s, network_at, work_s
 from headgate.workloads.poisson import changing_poisson, changing_rates
 from headgate.workloads.testbeds.testbed import Testbed
 from headgate.workloads.value_checks import above_zero, whole
@@ -111,16 +110,13 @@ def _testbed(
         arrivals[f"data{number + 1}"] = changing_poisson(
             rates_per_s, tuples, stream_seed, every_s=every_s
         )
-    rates = {stream: measured_rate_per_s(times_s) for stream, times_s in arrivals.items()}
-    scaled_network = network_at(utilisation, network, rates)
-    return Testbed(
+    return Testbed.at(
+        utilisation,
+        network,
+        arrivals,
         name=name,
-        network=scaled_network,
-        arrivals=arrivals,
         note=f"Poisson, {rate_per_s:g} tuples/s a stream; the mean changes every {every_s:g} s by "
         f"up to {swing:.0%}",
-        utilisation=utilisation,
-        realised_utilisation=busy_share(arrivals, work_s(scaled_network, rates)),
     )
 
 

@@ -15,7 +15,6 @@ from headgate.model.network.operator import Operator
 from headgate.model.network.units import SharedPriority
 from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
-from headgate.workloads.load import busy_share, measured_rate_per_s, network_at, work_s
 from headgate.workloads.on_off import pareto_on_off
 from headgate.workloads.poisson import poisson
 from headgate.workloads.random_generators import generator
@@ -121,16 +120,13 @@ def single_stream(
         return Network((PACKETS,), classes, tuple(paths))
 
     times_s = packets(tuples, rate_per_s, seed) if arrivals is None else arrivals
-    rates = {"packets": measured_rate_per_s(times_s)}
-    scaled_network = network_at(utilisation, network, rates)
-    return Testbed(
+    return Testbed.at(
+        utilisation,
+        network,
+        {"packets": times_s},
         name="sharaf single stream",
-        network=scaled_network,
-        arrivals={"packets": times_s},
         note=f"{queries} queries of select, stored join, project; selectivity 0.1 to "
         f"{highest_selectivity:g}; {cost_classes} cost classes K·2^i; {_source(arrivals)}",
-        utilisation=utilisation,
-        realised_utilisation=busy_share({"packets": times_s}, work_s(scaled_network, rates)),
     )
 
 
@@ -173,15 +169,12 @@ def shared_selects(
         return Network((PACKETS,), ONE_CLASS, tuple(paths), tuple(boxes))
 
     times_s = packets(tuples, rate_per_s, seed) if arrivals is None else arrivals
-    rates = {"packets": measured_rate_per_s(times_s)}
-    scaled_network = network_at(utilisation, network, rates)
-    return Testbed(
+    return Testbed.at(
+        utilisation,
+        network,
+        {"packets": times_s},
         name="sharaf shared selects",
-        network=scaled_network,
-        arrivals={"packets": times_s},
         note=f"{queries} queries in sets of {group} that share a select; {_source(arrivals)}",
-        utilisation=utilisation,
-        realised_utilisation=busy_share({"packets": times_s}, work_s(scaled_network, rates)),
         shared_priority=shared_priority,
     )
 
@@ -238,16 +231,13 @@ def joins(
         stream.name: poisson(rate_per_s, tuples, 2 * seed + side)
         for side, stream in enumerate(streams)
     }
-    rates = {name: measured_rate_per_s(stream_s) for name, stream_s in times_s.items()}
-    scaled_network = network_at(utilisation, network, rates)
-    return Testbed(
+    return Testbed.at(
+        utilisation,
+        network,
+        times_s,
         name="sharaf joins",
-        network=scaled_network,
-        arrivals=times_s,
         note=f"{queries} window joins of two Poisson streams, {rate_per_s:g} tuples/s each; "
         f"windows of {WINDOW_S[0]} to {WINDOW_S[1]} s",
-        utilisation=utilisation,
-        realised_utilisation=busy_share(times_s, work_s(scaled_network, rates)),
     )
 
 

@@ -4,7 +4,6 @@ from headgate.model.arrays import Floats
 from headgate.model.network.network import Network, Path
 from headgate.model.network.operator import Operator
 from headgate.model.query import Query
-from headgate.workloads.load import busy_share, measured_rate_per_s, network_at, work_s
 from headgate.workloads.random_generators import generator
 from headgate.workloads.testbeds.sharaf import ONE_CLASS, PACKETS, WINDOW_S, drawn, packets
 from headgate.workloads.testbeds.testbed import Testbed
@@ -50,14 +49,11 @@ def aggregates(
         return Network((PACKETS,), ONE_CLASS, tuple(paths))
 
     times_s = packets(tuples, rate_per_s, seed) if arrivals is None else arrivals
-    rates = {"packets": measured_rate_per_s(times_s)}
-    scaled_network = network_at(utilisation, network, rates)
-    return Testbed(
+    return Testbed.at(
+        utilisation,
+        network,
+        {"packets": times_s},
         name="sharaf aggregates",
-        network=scaled_network,
-        arrivals={"packets": times_s},
         note=f"{queries} queries of select, project, window aggregate; RANGE 1 to 10 s, SLIDE up "
         "to RANGE and the deadline",
-        utilisation=utilisation,
-        realised_utilisation=busy_share({"packets": times_s}, work_s(scaled_network, rates)),
     )

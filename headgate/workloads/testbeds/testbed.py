@@ -1,14 +1,16 @@
 """A testbed: the network, the arrivals and the settings of a paper's experiment."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
+from typing import Self
 
 import numpy as np
 
 from headgate.model.arrays import Floats
 from headgate.model.network.network import Network
 from headgate.model.network.units import SharedPriority
+from headgate.workloads.load import busy_share, measured_rate_per_s, network_at, work_s
 from headgate.workloads.value_checks import demand
 
 
@@ -50,3 +52,31 @@ class Testbed:
             self.network.stream_number(name, where="arrivals")
             ascending = bool((np.diff(times_s) >= 0).all())
             demand(ascending, f"stream '{name}'", "arrivals", None, "in ascending order of time")
+
+    @classmethod
+    def at(
+        cls,
+        utilisation: float,
+        build: Callable[[float], Network],
+        arrivals: Mapping[str, Floats],
+        *,
+        name: str,
+        note: str,
+        shared_priority: SharedPriority | None = None,
+    ) -> Self:
+        """Return the testbed whose expected load is `utilisation` at the mean rates of arrivals.
+
+        Args:
+            build: builds the network from K, the seconds that its costs are multiples of.
+        """
+        rates_per_s = {stream: measured_rate_per_s(times_s) for stream, times_s in arrivals.items()}
+        network = network_at(utilisation, build, rates_per_s)
+        return cls(
+            name=name,
+            network=network,
+            arrivals=arrivals,
+            note=note,
+            utilisation=utilisation,
+            realised_utilisation=busy_share(arrivals, work_s(network, rates_per_s)),
+            shared_priority=shared_priority,
+        )

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.networks import network_of
 
@@ -51,7 +51,6 @@ def policy_of(name: str) -> ChartPolicy:
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", NAMES)
-@settings(deadline=None, max_examples=60)
 @given(network=networks())
 def test_slopes_fall_along_every_path_and_no_child_goes_before_its_parent(
     name: str, level: Level, network: Network
@@ -72,7 +71,6 @@ def test_slopes_fall_along_every_path_and_no_child_goes_before_its_parent(
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", NAMES)
-@settings(deadline=None, max_examples=40)
 @given(network=networks(meeting=True), data=st.data())
 def test_the_compiled_selection_decides_as_the_plan_does(
     name: str, level: Level, network: Network, data: st.DataObject
@@ -96,7 +94,6 @@ def test_the_compiled_selection_decides_as_the_plan_does(
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(deadline=None, max_examples=40)
 @given(network=networks(meeting=True), data=st.data())
 def test_units_without_figures_are_planned_all_the_same(
     name: str, network: Network, data: st.DataObject

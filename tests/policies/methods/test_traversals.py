@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from superboxes import EXAMPLE_OF_MM, SAMPLE, Machine, forests, sample, trees
 
@@ -56,7 +56,6 @@ def test_ml_is_chosen_where_a_tuple_costs_above_0_22_of_a_box_call(
     assert machine.run() == calls
 
 
-@settings(deadline=None, max_examples=50)
 @given(
     queues=st.lists(st.integers(0, 5), min_size=6, max_size=6).filter(any),
     p_over_o=st.floats(0.01, 10.0),
@@ -128,7 +127,6 @@ def test_a_box_that_feeds_two_of_its_own_application_comes_before_both() -> None
     assert superbox.downstream[3] == (3, 1, 2, 0)
 
 
-@settings(deadline=None, max_examples=40)
 @given(units=forests(), data=st.data())
 def test_mc_calls_each_box_at_most_once_a_traversal(units: Units, data: st.DataObject) -> None:
     machine = Machine(policy_named("mc"), units)

@@ -1,14 +1,13 @@
 """Sets of numbers as bits, compared with Python's sets."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.policies.structures.bit_sets import bit_sets, following, is_empty, put, take
 
 
 @pytest.mark.parametrize("numbers", [1, 64, 65, 4096, 4097, 300_000])
-@settings(deadline=None, max_examples=60)
 @given(data=st.data())
 def test_the_next_number_is_that_of_a_plain_set(numbers: int, data: st.DataObject) -> None:
     words, levels = bit_sets(2, numbers)

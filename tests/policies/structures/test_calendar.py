@@ -4,7 +4,7 @@ import heapq
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.policies.structures.calendar import (
@@ -52,7 +52,6 @@ steps = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=300)
 @given(steps=steps)
 def test_what_is_due_is_what_a_heap_would_give(
     steps: list[tuple[str, int, float, float]],
@@ -89,7 +88,6 @@ def test_what_is_due_is_what_a_heap_would_give(
             assert instant(calendar.queue, other) == at_s
 
 
-@settings(deadline=None, max_examples=30)
 @given(
     step_s=st.floats(1e-6, 1.0),
     cluster_s=st.sampled_from([0.0, 1e-6, 0.1]),

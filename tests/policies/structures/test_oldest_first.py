@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.policies.structures.oldest_first import oldest_first, put, take
@@ -51,7 +51,6 @@ class Queues:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60)
 @given(
     steps=st.lists(
         st.tuples(st.integers(0, UNITS - 1), st.none() | heads_s), min_size=1, max_size=120

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from timelines import SECOND, Make, World, over, stream
 
@@ -117,7 +117,6 @@ times = st.lists(st.none() | st.integers(-60, 60), min_size=1, max_size=4)
 trains = st.lists(st.tuples(st.sampled_from("ab"), times), max_size=14)
 
 
-@settings(max_examples=25)
 @given(
     trains=trains, size=st.integers(1, 20), moves=st.lists(st.booleans(), min_size=14, max_size=14)
 )

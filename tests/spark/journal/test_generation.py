@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,21 +13,40 @@ from headgate.errors import RecoveryRefused
 from headgate.spark.journal.cursors import Cursors
 from headgate.spark.journal.journal import CHECKPOINT_EVERY, Journal
 
-KILLED = """
+FORKS = """
 import os, pathlib, signal, sys
 from headgate.spark.journal.cursors import Cursors
 from headgate.spark.journal.journal import Journal
 
-cursors = Cursors(Journal(pathlib.Path(sys.argv[1])))
-for number in range(int(sys.argv[2])):
-    cursors.ids([f"q{sys.argv[3]}-{number}"])
-os.kill(os.getpid(), signal.SIGKILL)
+for line in sys.stdin:
+    state, transactions, run = line.split("|")
+    child = os.fork()
+    if not child:
+        cursors = Cursors(Journal(pathlib.Path(state)))
+        for number in range(int(transactions)):
+            cursors.ids([f"q{int(run)}-{number}"])
+        os.kill(os.getpid(), signal.SIGKILL)
+    print(os.waitpid(child, 0)[1], flush=True)
 """
+Kill = Callable[[Path, int, int], None]
 
 
-def kill_after(state: Path, transactions: int, run: int) -> None:
-    command = [sys.executable, "-c", KILLED, str(state), str(transactions), str(run)]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+@pytest.fixture(scope="module")
+def kill_after() -> Iterator[Kill]:
+    """Yield a function that kills a process after so many transactions of its journal."""
+    with subprocess.Popen(
+        [sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        commands, answers = process.stdin, process.stdout
+
+        def kill(state: Path, transactions: int, run: int) -> None:
+            assert answers is not None
+            print(f"{state}|{transactions}|{run}", file=commands, flush=True)
+            assert int(answers.readline()) == signal.SIGKILL
+
+        yield kill
+        commands.close()
 
 
 def names(state: Path) -> list[str]:
@@ -38,7 +58,7 @@ def names(state: Path) -> list[str]:
 
 @pytest.mark.parametrize("transactions", [5, CHECKPOINT_EVERY + 5])
 def test_an_older_journal_beside_a_newer_wal_is_refused_and_not_mixed(
-    transactions: int, tmp_path: Path
+    kill_after: Kill, transactions: int, tmp_path: Path
 ) -> None:
     state, copy = tmp_path / "state", tmp_path / "journal.db"
     journal = Journal(state)
@@ -61,7 +81,9 @@ def test_an_older_journal_beside_a_newer_wal_is_refused_and_not_mixed(
     assert names(state) == ["first", *expected, *(f"q2-{number}" for number in range(5))]
 
 
-def test_a_journal_that_was_killed_or_copied_as_a_whole_is_accepted(tmp_path: Path) -> None:
+def test_a_journal_that_was_killed_or_copied_as_a_whole_is_accepted(
+    kill_after: Kill, tmp_path: Path
+) -> None:
     state = tmp_path / "state"
     for run, transactions in enumerate((0, 3, CHECKPOINT_EVERY, CHECKPOINT_EVERY + 1)):
         kill_after(state, transactions, run)

@@ -209,21 +209,22 @@ def collect_garbage(spark: SparkSession) -> None:
         jvm.java.lang.System.gc()
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
+def test_equal_queries_have_one_key_though_garbage_is_collected_between_them(
+    spark: SparkSession, analyst: Analyst
+) -> None:
+    texts = [
         "SELECT x.k FROM a x JOIN b y ON x.k = y.k AND y.ts BETWEEN x.ts AND x.ts + INTERVAL 1 DAY",
         "SELECT k, count(*) AS n FROM a GROUP BY k, window(ts, '10 seconds')",
         "SELECT k, count(*) AS n FROM a GROUP BY k, session_window(ts, '10 seconds')",
-    ],
-)
-def test_equal_queries_have_one_key_though_garbage_is_collected_between_them(
-    spark: SparkSession, analyst: Analyst, sql: str
-) -> None:
-    paths = []
-    for name in ("first", "second"):
-        query = Query(name=name, sql=sql, query_class="H")
-        paths += segments_of(query, analyst, COLUMNS, STREAMS)[1]
+    ]
+    keys = []
+    for round_name in ("first", "second"):
+        queries = [
+            Query(name=f"{round_name}{number}", sql=sql, query_class="H")
+            for number, sql in enumerate(texts)
+        ]
+        paths = [segments_of(query, analyst, COLUMNS, STREAMS)[1] for query in queries]
+        keys.append([(path.key, path.kind.key) for segments in paths for path in segments])
         collect_garbage(spark)
-    assert paths[0].key == paths[1].key
-    assert paths[0].kind.key == paths[1].kind.key
+    assert keys[0] == keys[1]
+    assert len(set(keys[0])) == len(texts)

@@ -1,7 +1,9 @@
 """Rules of shedding in the journal: in force from a train on, whatever crashes and is forgotten."""
 
+from itertools import count
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,6 +66,14 @@ def test_rules_are_forgotten_with_their_query(tmp_path: Path) -> None:
         assert [bool(reader.of(name, "s")) for name in ("q", "q__first", "other")] == [0, 0, 1]
 
 
+@pytest.fixture(scope="module")
+def journal_rules(tmp_path_factory: pytest.TempPathFactory) -> SheddingRules:
+    return SheddingRules(Journal(tmp_path_factory.mktemp("rules")))
+
+
+NUMBERS = count()
+
+
 @given(
     rules=st.lists(
         st.tuples(st.integers(1, 4), st.sampled_from([0.0, 0.3, 1.0])), min_size=1, max_size=6
@@ -72,19 +82,17 @@ def test_rules_are_forgotten_with_their_query(tmp_path: Path) -> None:
     first=st.integers(0, 6),
 )
 def test_a_call_sees_the_rule_of_each_of_its_trains(
-    rules: list[tuple[int, float]], counts: list[int], first: int
+    journal_rules: SheddingRules, rules: list[tuple[int, float]], counts: list[int], first: int
 ) -> None:
-    journal_rules = SheddingRules.__new__(SheddingRules)
-    train, ordered = 0, []
+    query, train = f"q{next(NUMBERS)}", 0
     for step, fraction in rules:
         train += step
-        ordered.append(rule(train, fraction))
-    journal_rules._rules = {("q", "s"): tuple(ordered)}
-    end, drops = first + len(counts), QueryDrops(journal_rules, "q", "s")
+        journal_rules.add(query, "s", rule(train, fraction))
+    end, drops = first + len(counts), QueryDrops(journal_rules, query, "s")
     expected = [drops.of(number) for number, n in enumerate(counts, first) for _ in range(n)]
     seen: list[Drop | None] = [None] * sum(counts)
     for begin, until, drop in pieces_of(
-        journal_rules.segments("q", "s", first, end), first, counts
+        journal_rules.segments(query, "s", first, end), first, counts
     ):
         seen[begin:until] = [drop] * (until - begin)
     assert seen == expected

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError
@@ -10,7 +10,6 @@ from headgate.workloads.arrivals import Bursts
 from headgate.workloads.testbeds.forest import SCHEMA, arrivals_of, sensor_readings
 
 
-@settings(deadline=None, max_examples=50)
 @given(
     seed=st.integers(0, 1000),
     first=st.integers(0, 10**9),

@@ -3,14 +3,13 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError
 from headgate.workloads.testbeds.nexmark import HOT_CHANNELS, SCHEMAS, Nexmark
 
 
-@settings(deadline=None, max_examples=30)
 @given(
     seed=st.integers(0, 1000),
     first=st.integers(0, 10**9),

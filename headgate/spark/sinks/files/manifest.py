@@ -11,7 +11,7 @@ from headgate.result_files import MANIFEST, manifest_names, visible
 from headgate.spark.log.files import HIDDEN, flush, put, size_of
 
 SHARE = 1 / 32
-"""The share of listed files that has to be new before the list is written as a whole."""
+"""The share of listed files that must be new before a compaction, which writes the whole list."""
 
 
 class Manifest:
@@ -56,7 +56,7 @@ class Manifest:
             self._news.update(file.parent for file in new)
 
     def replace(self, replaced: Collection[Path], files: Iterable[Path]) -> None:
-        """List files instead of those that they replace, all at once; once more does no harm."""
+        """List files in place of those that they replace, in one step that may be repeated."""
         with self._lock:
             sizes, changes = self._load(), 0
             self._replaced.update(replaced)
@@ -70,9 +70,9 @@ class Manifest:
                 self._write()
 
     def grown(self, least: int) -> list[Path]:
-        """Return the folders that have got so many files since they were last returned.
+        """Return the folders with at least `least` new files since they were last returned.
 
-        They are returned once a share of all files is new: a compaction writes the whole list.
+        Return none until enough of all listed files are new: a compaction writes the whole list.
         """
         with self._lock:
             listed = sum(map(len, self._load().values()))

@@ -38,7 +38,7 @@ LOOK_EVERY_S = 1.0
 """How often the publisher looks for small files, and for replaced ones that are due."""
 
 IDLE_SHARE = 3.0
-"""After a compaction, the publisher makes no other for so many times the time that it took."""
+"""After a compaction, the publisher pauses for this many times the compaction's duration."""
 
 
 class Publisher:
@@ -46,7 +46,7 @@ class Publisher:
 
     Args:
         reached: called at every point where a crash must lose nothing; a test raises there.
-        gone: called when nothing waits any more of a query that is to end.
+        gone: called after an attempt to publish the last results of queries that end.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Publisher:
         self._thread: threading.Thread | None = None
         self._closing = self._woken = False
         self._ending: dict[str, bool] = {}
-        """Queries that are to end, and whether their results were tried since."""
+        """Queries that end, and whether the publisher has tried to publish their last results."""
 
     def begin(self) -> None:
         """Remove what earlier merges have replaced, and take up what waits."""
@@ -92,8 +92,8 @@ class Publisher:
     def has_ended(self, query: str) -> bool:
         """Return True once no result of a query that ends waits to become visible.
 
-        Until then, results that wait become visible without waiting for their rhythm. Those that
-        cannot stay hidden: the log says how many, and the answer is True all the same.
+        Until then, its results become visible at once, whatever the rhythm. If that fails, they
+        stay hidden, the log says how many they are, and the answer is True all the same.
         """
         collected = self._sinks[query].collected
         left = [] if collected is None else collected.waiting()
@@ -140,7 +140,7 @@ class Publisher:
                 if file.stat().st_mtime_ns == modified_ns:
                     file.unlink()
             except FileNotFoundError:
-                pass  # somebody was faster
+                pass  # somebody else has removed it
             except OSError as error:
                 log.info("the replaced file %s stays: %s", file, error)
                 continue

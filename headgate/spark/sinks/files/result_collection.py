@@ -23,7 +23,7 @@ class ResultCollection:
     def __init__(self, folder: Path, sink: Sink) -> None:
         self.folder = folder
         self.wake: Callable[[], None] = lambda: None
-        """Called when results are due earlier than before."""
+        """Called when results become due earlier than `due_at_s` said before."""
         self.retry_at_s = 0.0
         """When results that could not be merged are tried again; 0 if none are."""
         self._every_s, self._target_bytes = sink.commit_every_s or 0.0, sink.target_bytes
