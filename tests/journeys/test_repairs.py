@@ -232,8 +232,9 @@ def test_a_version_goes_on_in_the_next_run_if_that_has_its_text(
     offered += write_readings(source, files=1, rows=50, first_file=1)
     consume(gate, offered)
     gate.stop()
-    with pytest.raises(RecoveryRefused, match="query 'a': expected the text of the last run"):
+    with pytest.raises(RecoveryRefused, match="query 'a': expected the text of the last run") as e:
         gate_of(HOT).start()
+    assert str(e.value).endswith("mix with the old ones. The same holds for 'called'")
     gate = gate_of(ALL)
     gate.start()
     offered += write_readings(source, files=1, rows=50, first_file=2)
