@@ -98,7 +98,7 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
         (
             "queries.hot.sink",
             {"folder": "x"},
-            "queries.hot.sink: unknown key 'folder'; write `options: {folder: ...}` for an option of the format, or use one of",
+            "queries.hot.sink: unknown key 'folder'; write `options: {folder: ...}` for an",
         ),
         (
             "streams.sensors.late_path",

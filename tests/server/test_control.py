@@ -488,7 +488,11 @@ def test_class_weight_deadline_and_graph_of_a_query_change(gate: Headgate, clien
         ("apt", {"sql": ALL}, "unknown key 'sql'"),
         ("apt", {"weight": None}, "weight: expected a number, got nothing"),
         ("none", {"weight": 1}, "there is no query 'none'"),
-        ("apt", {"sink": {"path": "x"}}, "unknown key 'queries.apt.sink.path'"),
+        (
+            "apt",
+            {"sink": {"path": "x"}},
+            "queries.apt.sink: unknown key 'path'; use one of commit_every_s",
+        ),
         ("apt", {"sink": {}}, "queries.apt.sink is {}, but must be a mapping with one or more of"),
         ("apt", {"sink": {"commit_every_s": "soon"}}, "expected a number of seconds, got"),
         ("apt", {"sink": {"target_file_mb": 1}}, "must be given together with commit_every_s"),
