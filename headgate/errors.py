@@ -63,12 +63,17 @@ class UnknownKey(ConfigRefused):
         names = sorted(keys)
         super().__init__(path=path, key=key, value=None, expected=f"one of {', '.join(names)}")
         self.parent, _, self.name = key.rpartition(".")
-        self.nearest = next(iter(get_close_matches(self.name, names, n=1, cutoff=0.6)), None)
+        self._has_options = "options" in names
+        # `path` is an option of files, and no misspelled `late_path`.
+        cutoff = 0.75 if self._has_options else 0.6
+        self.nearest = next(iter(get_close_matches(self.name, names, n=1, cutoff=cutoff)), None)
 
     @property
     def fault(self) -> str:
         place = f"{self.parent}: " if self.parent else ""
         hint = f"did you mean '{self.nearest}'?" if self.nearest else f"use {self.expected}"
+        if self._has_options and not self.nearest:
+            hint = f"write `options: {{{self.name}: ...}}` for an option of the format, or {hint}"
         return f"{place}unknown key '{self.name}'; {hint}"
 
 
@@ -120,15 +125,9 @@ class StepFailed(HeadgateError):
     """A step that the engine could not finish."""
 
     def __init__(
-        self,
-        *,
-        query: str,
-        stream: str,
-        trains: tuple[int, int],
-        attempts: int,
-        cause: str,
+        self, *, query: str, stream: str, trains: tuple[int, int], attempts: int, cause: str,
         fix: str = "correct the data, or the query by `headgate alter`",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(query, stream, trains, attempts, cause, fix)
         self.query, self.stream, self.trains = query, stream, trains
         self.attempts, self.cause, self.fix = attempts, cause, fix

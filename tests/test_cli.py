@@ -314,7 +314,7 @@ def test_check_takes_what_run_takes(terminal: Terminal, tmp_path: Path) -> None:
     assert note.startswith(
         f"{file}: note: stream 'files': Structured Streaming reads its files, so"
     )
-    assert done.stdout == f"{file}: 2 streams and 1 queries can run.\n"
+    assert done.stdout == f"{file}: 2 streams and 1 query can run.\n"
     assert done.returncode == 0
     assert not (tmp_path / "state").exists()
 

@@ -242,7 +242,7 @@ def test_a_query_is_added_and_dropped(run: Run, tmp_path: Path) -> None:
     assert set(run.status()) == {"hot", "all"}
     refused(headgate("drop", "late", "--state", run.state), "no query or stream 'late'")
     done = headgate("drop", "sensors", "--state", run.state)
-    refused(done, "stream 'sensors': queries is 'hot, all', but must be dropped before the stream")
+    refused(done, "stream 'sensors': queries hot, all must be dropped before the stream that")
 
 
 def test_a_query_is_paused_resumed_restarted_and_altered(run: Run) -> None:

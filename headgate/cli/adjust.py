@@ -77,10 +77,31 @@ def set_query(
             " goes to its dead letters.",
         ),
     ] = None,
+    commit_every: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Seconds for which results are collected before they become visible, or `none`.",
+        ),
+    ] = None,
+    target_file_mb: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MB",
+            help="Megabytes at which collected results become visible at once, and up to which"
+            " files are compacted, or `none`.",
+        ),
+    ] = None,
+    compact: Annotated[
+        bool | None,
+        typer.Option("--compact/--no-compact", help="Whether small files of results are merged."),
+    ] = None,
     state: STATE = None,
     pipeline: PIPELINE = None,
 ) -> None:
-    """Change class, weight, deadline, QoS graph or on_error of a query, until the run ends.
+    """Change what a query is worth, its on_error, or how its results become files.
+
+    Changes last until the run ends. For other files, a query that runs is restarted.
 
     Example: headgate set query night_frost --class C --deadline 1.5 --state state/forest
     """
@@ -91,19 +112,34 @@ def set_query(
         "qos": qos,
         "on_error": on_error,
     }
-    values = {
-        key: _value(value) if key in ("deadline_s", "qos") else value
-        for key, value in options.items()
-        if value is not None
+    rhythm: dict[str, Any] = {
+        "commit_every_s": commit_every,
+        "target_file_mb": target_file_mb,
+        "compact": compact,
     }
+    values = _values(options)
+    if sink := _values(rhythm):
+        values["sink"] = sink
     changed = Client(state_of(state, pipeline)).set_query(name, values)
     deadline_s, points = changed["deadline_s"], changed["qos"]
     print(
         f"{name}: class {changed['class']}, weight {changed['weight']:g},"
         f" {'no deadline' if deadline_s is None else f'deadline {deadline_s:g} s'},"
         f" {'no QoS graph' if points is None else f'QoS graph {points}'},"
-        f" on_error {changed['on_error']}"
+        f" on_error {changed['on_error']}",
+        *(f"{key} {json.dumps(changed['sink'][key])}" for key in sink),
+        sep=", ",
     )
+
+
+def _values(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what was set, by key."""
+    texts = ("deadline_s", "qos", "commit_every_s", "target_file_mb")
+    return {
+        key: _value(value) if key in texts else value
+        for key, value in options.items()
+        if value is not None
+    }
 
 
 def _value(text: str) -> object:

@@ -111,7 +111,12 @@ def show_check(checked: Checked) -> None:
         print(f"{checked.file}: {count} mistake{'s' * (count > 1)}.", file=sys.stderr)
     elif checked.pipeline is not None:
         streams, queries = len(checked.pipeline.streams), len(checked.pipeline.queries)
-        print(f"{checked.file}: {streams} streams and {queries} queries can run.")
+        counts = f"{_count(streams, 'stream')} and {_count(queries, 'query', 'queries')}"
+        print(f"{checked.file}: {counts} can run.")
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 _TIMES = ("mean response", "95 % within", "longest")

@@ -11,6 +11,7 @@ from headgate.config.section import Name, Section
 from headgate.config.stream import StreamConfig
 from headgate.config.validation_errors import first_of, refusals_of, taken_names, wrong_queries
 from headgate.errors import ConfigRefused, UnknownKey
+from headgate.model.query import RHYTHM, Sink
 
 
 class Fragment(Section):
@@ -59,8 +60,12 @@ CHANGEABLE = {
 """The keys of a query that may change while it runs, and the fields of `Query` that they set."""
 
 
-def change_of(data: object, name: str, where: str, classes: Mapping[str, float]) -> dict[str, Any]:
+def change_of(
+    data: object, name: str, where: str, classes: Mapping[str, float], sink: Sink
+) -> dict[str, Any]:
     """Return new values for a query by the names of its fields, checked as in a pipeline file.
+
+    Fields of its sink are among them, by their own names.
 
     Args:
         data: the keys of a query in a pipeline file that are to change; None removes a deadline or
@@ -68,18 +73,40 @@ def change_of(data: object, name: str, where: str, classes: Mapping[str, float])
         name: the name of the query.
         where: the request, for errors.
         classes: priority by class.
+        sink: that of the query.
 
     Raises:
         ConfigRefused: a key or a value is wrong, or there is none.
     """
-    values = data if isinstance(data, dict) else {}
+    values = dict(data) if isinstance(data, dict) else {}
     for key in values:
-        if key not in CHANGEABLE:
-            raise UnknownKey(path=where, key=f"queries.{name}.{key}", keys=CHANGEABLE)
+        if key not in (*CHANGEABLE, "sink"):
+            raise UnknownKey(path=where, key=f"queries.{name}.{key}", keys=(*CHANGEABLE, "sink"))
+    rhythm = _rhythm_of(values.get("sink"), name, where) if "sink" in values else {}
+    if rhythm:
+        values["sink"] = {
+            "format": sink.format, "options": dict(sink.options),
+            "partition_by": list(sink.partition_by),
+            **{key: getattr(sink, key) for key in RHYTHM}, **rhythm,
+        }  # fmt: skip
     if not values:
-        expected = f"one or more of {', '.join(CHANGEABLE)}"
+        expected = f"one or more of {', '.join(CHANGEABLE)}, sink"
         raise ConfigRefused(path=where, key=f"queries.{name}", value=None, expected=expected)
     others = {"sql": "SELECT 1", "class": next(iter(classes))}
     changed = fragment_of({"queries": {name: {**others, **values}}}, where, classes)
     (query,) = changed.query_models()
-    return {field: getattr(query, field) for key, field in CHANGEABLE.items() if key in values}
+    new = {field: getattr(query, field) for key, field in CHANGEABLE.items() if key in values}
+    return new | {key: getattr(query.sink, key) for key in rhythm}
+
+
+def _rhythm_of(data: object, name: str, where: str) -> dict[str, Any]:
+    """Return the new keys of a sink, whose names are checked."""
+    keys = dict(data) if isinstance(data, dict) else {}
+    place = f"queries.{name}.sink"
+    for key in keys:
+        if key not in RHYTHM:
+            raise UnknownKey(path=where, key=f"{place}.{key}", keys=RHYTHM)
+    if not keys:
+        expected = f"a mapping with one or more of {', '.join(RHYTHM)}"
+        raise ConfigRefused(path=where, key=place, value=data, expected=expected)
+    return keys

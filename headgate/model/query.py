@@ -67,6 +67,10 @@ def query_class_of(name: str, values: float | Mapping[str, float | None]) -> Que
     return QueryClass(name=name, **fields)
 
 
+RHYTHM = ("commit_every_s", "target_file_mb", "compact")
+"""The fields of a sink that may change while its query runs."""
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Sink(ShortRepr):
     """Where results go: files, a stream that other queries read, or a delivery.

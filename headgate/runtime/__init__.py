@@ -10,6 +10,7 @@ from headgate.runtime.live.check import Checked, check
 from headgate.runtime.live.headgate import Headgate
 from headgate.runtime.live.history import past
 from headgate.runtime.live.load import load
+from headgate.runtime.live.state_folder import holder_of, is_alive
 from headgate.runtime.modules import load_module
 from headgate.runtime.policy_text import Spelled, spelled, value_of
 from headgate.runtime.results import results
@@ -38,6 +39,8 @@ __all__ = [
     "compare",
     "drawn",
     "explained",
+    "holder_of",
+    "is_alive",
     "load",
     "load_module",
     "past",

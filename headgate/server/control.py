@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from headgate.errors import RecoveryRefused
+from headgate.runtime import holder_of, is_alive
 
 FILE, SIGN_IN_FILE = "control.json", "open.html"
 
@@ -73,10 +74,17 @@ class Control:
         try:
             control = cls(**json.loads((state / FILE).read_text()))
         except FileNotFoundError as error:
+            if (holder := holder_of(state)) is not None:
+                raise RecoveryRefused(
+                    subject=f"state directory {state}",
+                    expected="a Headgate that answers",
+                    found=f"{holder}: it is starting or stopping, or was started with --no-control",
+                    fix=f"try again in some seconds, or stop it with `kill {holder.pid}`",
+                ) from error
             raise nothing_runs(state, f"no {FILE}") from error
         except (OSError, ValueError, TypeError) as error:
             raise nothing_runs(state, f"a {FILE} that cannot be read") from error
-        if not _lives(control.pid):
+        if not is_alive(control.pid):
             raise nothing_runs(state, f"the {FILE} of process {control.pid}, which is gone")
         return control
 
@@ -111,13 +119,3 @@ def _write_private(file: Path, text: str) -> None:
     with os.fdopen(descriptor, "w") as stream:
         stream.write(text)
     temporary.replace(file)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass  # the process lives, and belongs to another user
-    return True

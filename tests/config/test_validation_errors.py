@@ -45,8 +45,9 @@ queries:
         "line 6: streams.copy: unknown key 'fromat'; did you mean 'format'?",
         'line 7: streams.sensors.lateness_s: expected a number of seconds, got "5s"',
         'line 7: streams.copy.lateness_s: expected a number of seconds, got "5s"',
-        "line 12: queries.dry.sink: unknown key 'folder'; use one of commit_every_s, compact,"
-        " format, options, partition_by, path, target_file_mb",
+        "line 12: queries.dry.sink: unknown key 'folder'; write `options: {folder: ...}` for an"
+        " option of the format, or use one of commit_every_s, compact, format, options,"
+        " partition_by, path, target_file_mb",
         "line 12: queries.dry.class is 'X', but must be one of H, N.",
         "line 12: queries.dry.sink.format is 'cvs', but must be one of parquet, json, csv, console,"
         " memory, callback, jdbc, kafka, stream; did you mean 'csv'?",
@@ -94,7 +95,11 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
         ("polcy", 1, "unknown key 'polcy'; did you mean 'policy'?"),
         ("queries.hot.clas", "H", "queries.hot: unknown key 'clas'; did you mean 'class'?"),
         ("streams.sensors.fromat", 1, "streams.sensors: unknown key 'fromat'; did you mean"),
-        ("queries.hot.sink", {"folder": "x"}, "queries.hot.sink: unknown key 'folder'; use one of"),
+        (
+            "queries.hot.sink",
+            {"folder": "x"},
+            "queries.hot.sink: unknown key 'folder'; write `options: {folder: ...}` for an",
+        ),
         (
             "streams.sensors.late_path",
             "late",
@@ -209,6 +214,11 @@ def test_a_mistake_in_the_environment_is_answered_with_its_variable(tmp_path: Pa
         ("queries.hot.sql", "  ", "queries.hot.sql"),
         ("streams", {"1st": {"format": "rate"}}, "streams.1st"),
         ("streams", {"s" * 300: {"format": "rate"}}, f"streams.{'s' * 300} is"),
+        (
+            "streams",
+            {"s": {"format": "json", "path": "in"}},
+            "streams.s: unknown key 'path'; write `options: {path: ...}` for an option of the",
+        ),
         ("policy", ["cqc"], "policy: expected a mapping, got a list"),
         ("queries.hot.sink", 7, "queries.hot.sink: expected a mapping, got 7"),
         (

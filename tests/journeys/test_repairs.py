@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType
 from sources import balanced, consume, gate_over, until, write_readings
 
-from headgate import Headgate, Query, Sink
+from headgate import Headgate, Query, Sink, results
 from headgate.errors import QueryRefused, RecoveryRefused, RequestRefused, UnknownName
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -86,16 +86,52 @@ def test_a_paused_query_stays_paused_in_the_next_run_and_then_goes_on(
     gate.start()
     consume(gate, offered)
     gate.pause_query("dry")
+    assert gate.alter_query("dry", sql=ALL) == 2
+    assert gate.query("dry").state == "PAUSED"
+    gate.set_query("dry", commit_every_s=0.1)
+    assert gate.query("dry").state == "PAUSED"
     gate.stop()
     offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=1)
-    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "dry": ("N", DRY)})
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "dry": ("N", ALL)})
     gate.start()
     assert gate.query("dry").state == "PAUSED"
     consume(gate, offered, but=("dry",))
     gate.resume_query("dry")
     consume(gate, offered)
     gate.stop()
-    same(gate, tmp_path / "source", hot=HOT, dry=DRY)
+    same(gate, tmp_path / "source", hot=HOT)
+    first = expected_rows(f"{DRY} AND ts < to_timestamp(1)", tmp_path / "source")
+    assert committed_rows(tmp_path / "state/results/dry") == first
+    second = expected_rows(f"{ALL} WHERE ts >= to_timestamp(1)", tmp_path / "source")
+    assert committed_rows(tmp_path / "state/results/dry.v2") == second
+
+
+def test_the_rhythm_of_a_sink_changes_while_queries_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source, folder = tmp_path / "source", tmp_path / "state/results/hot"
+    offered = write_readings(source, files=1, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "dry": ("N", DRY)})
+    gate.start()
+    consume(gate, offered)
+    assert gate.set_query("hot", commit_every_s=3600.0).sink.commit_every_s == 3600.0
+    first = [*folder.glob("*.parquet")]
+    offered += write_readings(source, files=2, rows=50, first_file=1)
+    consume(gate, offered)
+    assert [*folder.glob("*.parquet")] == first
+    assert [*folder.glob("_collected/*")]
+    with pytest.raises(QueryRefused, match="query 'hot': sink target_file_mb"):
+        gate.set_query("hot", commit_every_s=None, target_file_mb=1)
+    gate.set_query("hot", commit_every_s=None, compact=True)
+    assert not [*folder.glob("_collected/*")]
+    rows = committed_rows(folder)
+    assert rows == expected_rows(HOT, source)
+    offered += write_readings(source, files=2, rows=50, first_file=3)
+    consume(gate, offered)
+    stop_without_errors(gate)
+    assert results(folder).count_rows() == sum(expected_rows(HOT, source).values())
+    assert (folder / "_manifest").exists()
+    same(gate, source, dry=DRY)
 
 
 def test_a_query_that_is_paused_or_has_failed_holds_no_trains_beyond_retention(
@@ -125,7 +161,7 @@ def test_a_query_that_is_paused_or_has_failed_holds_no_trains_beyond_retention(
 def test_every_version_of_a_query_is_the_answer_over_its_own_part_of_the_log(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    source, results = tmp_path / "source", tmp_path / "state/results"
+    source, folder = tmp_path / "source", tmp_path / "state/results"
     offered = write_readings(source, files=2, rows=50)
     gate = gate_over(
         spark, tmp_path, {"a": ("H", HOT), "b": ("C", HOT), "w": ("C", COUNTS), "x": ("N", COUNTS)}
@@ -161,16 +197,16 @@ def test_every_version_of_a_query_is_the_answer_over_its_own_part_of_the_log(
         tail = f"ts >= to_timestamp({first}) AND ts < to_timestamp({before})"
         return expected_rows(f"{sql} {'AND' if 'WHERE' in sql else 'WHERE'} {tail}", source)
 
-    assert committed_rows(results / "a") == part(HOT, 0, 2)
-    assert committed_rows(results / "a.v2") == part(DRY, 2, 4)
-    assert committed_rows(results / "a.v3") == part(ALL, 4, 5)
-    assert committed_rows(results / "b") == part(HOT, 0, 2)
-    assert committed_rows(results / "b.v2") == part(DRY, 0, 5)
-    assert committed_rows(results / "w") == expected_rows(windows(2, "count(*)", 1, 1), source)
+    assert committed_rows(folder / "a") == part(HOT, 0, 2)
+    assert committed_rows(folder / "a.v2") == part(DRY, 2, 4)
+    assert committed_rows(folder / "a.v3") == part(ALL, 4, 5)
+    assert committed_rows(folder / "b") == part(HOT, 0, 2)
+    assert committed_rows(folder / "b.v2") == part(DRY, 0, 5)
+    assert committed_rows(folder / "w") == expected_rows(windows(2, "count(*)", 1, 1), source)
     tops = expected_rows(windows(3, "max(temperature)", 2, 4), source)
-    assert committed_rows(results / "w.v2") == tops
-    assert committed_rows(results / "x.v2") == part(HOT, 2, 5)
-    assert committed_rows(results / "late") == part(HOT, 4, 5)
+    assert committed_rows(folder / "w.v2") == tops
+    assert committed_rows(folder / "x.v2") == part(HOT, 2, 5)
+    assert committed_rows(folder / "late") == part(HOT, 4, 5)
 
 
 def test_a_version_goes_on_in_the_next_run_if_that_has_its_text(
@@ -196,8 +232,9 @@ def test_a_version_goes_on_in_the_next_run_if_that_has_its_text(
     offered += write_readings(source, files=1, rows=50, first_file=1)
     consume(gate, offered)
     gate.stop()
-    with pytest.raises(RecoveryRefused, match="query 'a': expected the text of the last run"):
+    with pytest.raises(RecoveryRefused, match="query 'a': expected the text of the last run") as e:
         gate_of(HOT).start()
+    assert str(e.value).endswith("mix with the old ones. The same holds for 'called'")
     gate = gate_of(ALL)
     gate.start()
     offered += write_readings(source, files=1, rows=50, first_file=2)

@@ -8,12 +8,18 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import RecoveryRefused
+from headgate.runtime.live.state_folder import StateFolder
 from headgate.server import Client, Control
 
 
 def test_where_nothing_runs_the_error_says_how_to_start(tmp_path: Path) -> None:
     with pytest.raises(RecoveryRefused, match=r"found no control.json.\nFix: start one with `head"):
         Client(tmp_path)
+    holder = StateFolder(tmp_path)
+    holder.take()
+    with pytest.raises(RecoveryRefused, match=f"found process {os.getpid()}, which has used it"):
+        Client(tmp_path)
+    holder.release()
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     Control(1, "token", gone.pid).write(tmp_path)

@@ -458,6 +458,7 @@ def test_class_weight_deadline_and_graph_of_a_query_change(gate: Headgate, clien
     graph = [[0.0, 1.0], [2.0, 0.5]]
     was = {"query": "apt", "class": "N", "weight": 1.0, "deadline_s": 2.0, "qos": None}
     was["on_error"] = "fail"
+    was["sink"] = {"commit_every_s": None, "target_file_mb": None, "compact": False}
     assert client.set_query("apt", {"qos": graph, "class": "H"}) == was | {
         "qos": graph, "class": "H",
     }  # fmt: skip
@@ -487,6 +488,14 @@ def test_class_weight_deadline_and_graph_of_a_query_change(gate: Headgate, clien
         ("apt", {"sql": ALL}, "unknown key 'sql'"),
         ("apt", {"weight": None}, "weight: expected a number, got nothing"),
         ("none", {"weight": 1}, "there is no query 'none'"),
+        (
+            "apt",
+            {"sink": {"path": "x"}},
+            "queries.apt.sink: unknown key 'path'; use one of commit_every_s",
+        ),
+        ("apt", {"sink": {}}, "queries.apt.sink is {}, but must be a mapping with one or more of"),
+        ("apt", {"sink": {"commit_every_s": "soon"}}, "expected a number of seconds, got"),
+        ("apt", {"sink": {"target_file_mb": 1}}, "must be given together with commit_every_s"),
     ):
         with pytest.raises(RequestRefused, match=re.escape(message)):
             client.set_query(name, change)

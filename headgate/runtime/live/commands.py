@@ -7,7 +7,7 @@ from typing import Any
 from headgate.config import change_of, fragment_of
 from headgate.model.argument_types import refuse_type
 from headgate.model.qos_graph import QoSGraph
-from headgate.model.query import OnError, Query
+from headgate.model.query import RHYTHM, OnError, Query
 from headgate.model.stream import Stream
 from headgate.policies import Policy
 from headgate.runtime.live.inspection import Inspection
@@ -113,10 +113,14 @@ class Commands(Inspection):
         deadline_s: float | EllipsisType | None = ...,
         qos: QoSGraph | EllipsisType | None = ...,
         on_error: OnError | EllipsisType = ...,
+        commit_every_s: float | EllipsisType | None = ...,
+        target_file_mb: float | EllipsisType | None = ...,
+        compact: bool | EllipsisType = ...,
     ) -> Query:
-        """Change what a query's results are worth, or what happens if an expression of it fails.
+        """Change what a query's results are worth, how they become files, or its `on_error`.
 
-        Return the changed query. The change lasts until the run ends.
+        Return the changed query. The change lasts until the run ends. With another rhythm of its
+        sink, a query that runs is restarted: what is collected becomes visible at once.
 
         What is left out stays as it is. None removes a deadline or a QoS graph; a query over
         windows by time then has their slide as its deadline, as without a deadline from the start.
@@ -131,25 +135,27 @@ class Commands(Inspection):
         self._refuse_stopped("set_query")
         values = {
             "query_class": query_class, "weight": weight, "deadline_s": deadline_s, "qos": qos,
-            "on_error": on_error,
+            "on_error": on_error, "commit_every_s": commit_every_s,
+            "target_file_mb": target_file_mb, "compact": compact,
         }  # fmt: skip
         new = {field: value for field, value in values.items() if value is not ...}
-        return self._membership.set_query(name, new)
+        return self._repairs.set_query(name, new)
 
     def change_query(self, name: str, keys: Any, where: str = "change") -> dict[str, Any]:
         """Change a query as `set_query` does, in the form of a pipeline file.
 
         Args:
-            keys: a mapping with one or more of `class`, `weight`, `deadline_s`, `qos` and
-                `on_error`.
+            keys: a mapping with one or more of `class`, `weight`, `deadline_s`, `qos`, `on_error`
+                and `sink`, which is a mapping with `commit_every_s`, `target_file_mb`, `compact`.
             where: the origin of the mapping, for refusals.
         """
         self._refuse_stopped("change_query")
-        self._membership.query(name)
-        values = change_of(keys, name, where, self._priorities)
-        query = self._membership.set_query(name, values)
+        sink = self._membership.query(name).path.query.sink
+        values = change_of(keys, name, where, self._priorities, sink)
+        query = self._repairs.set_query(name, values)
         return {
             "query": name, "class": query.query_class, "weight": query.weight,
             "deadline_s": query.deadline_s,
             "qos": None if query.qos is None else query.qos.points, "on_error": query.on_error,
+            "sink": {key: getattr(query.sink, key) for key in RHYTHM},
         }  # fmt: skip

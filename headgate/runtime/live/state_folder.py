@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TextIO
@@ -25,6 +26,46 @@ OF_THE_PROCESS = {
     "spark.log", "log4j2.properties", "warehouse",
 }  # fmt: skip
 """Files that a process writes before its run starts; a fresh start keeps them."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The process that has locked a state directory."""
+
+    pid: int
+    since: datetime
+
+    @classmethod
+    def of(cls, text: str) -> "Holder | None":
+        """Return the holder that a lock file names; None if it names none."""
+        try:
+            holder = json.loads(text)
+            return cls(holder["pid"], datetime.fromtimestamp(holder["since_s"]).astimezone())
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def __str__(self) -> str:
+        return f"process {self.pid}, which has used it since {self.since.isoformat(' ', 'seconds')}"
+
+
+def holder_of(state: Path) -> Holder | None:
+    """Return the process that has locked a state directory; None if it is free."""
+    try:
+        holder = Holder.of((state / LOCK).read_text())
+    except (OSError, ValueError):
+        return None
+    return holder if holder is not None and is_alive(holder.pid) else None
+
+
+def is_alive(pid: int) -> bool:
+    """Return True if there is a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # the process lives, and belongs to another user
+    return True
 
 
 class StateFolder:
@@ -158,19 +199,16 @@ class StateFolder:
 
     def _refusal(self, file: TextIO) -> RecoveryRefused:
         """Return the refusal of a directory that another Headgate holds, by its lock file."""
-        other, stop = "another one", f"`headgate stop --state {self.path}`"
-        try:
-            file.seek(0)
-            holder = json.load(file)
-            pid, since = holder["pid"], datetime.fromtimestamp(holder["since_s"]).astimezone()
-            if pid == os.getpid():
-                other, stop = "another one in this process, which has used it", "its method stop"
-            else:
-                other = f"that of process {pid}, which has used it"
-                stop += f" (or `kill {pid}`, if it has no control API)"
-            other += f" since {since.isoformat(' ', 'seconds')}"
-        except (ValueError, KeyError, TypeError):
-            pass  # it has only just locked the directory
+        stop = f"`headgate stop --state {self.path}`"
+        file.seek(0)
+        holder = Holder.of(file.read())
+        if holder is None:
+            other = "another one"  # it has only just locked the directory
+        elif holder.pid == os.getpid():
+            other, stop = f"another one in this {holder}", "its method stop"
+        else:
+            other = f"that of {holder}"
+            stop += f" (or `kill {holder.pid}`, if it has no control API)"
         return RecoveryRefused(
             subject=f"state directory {self.path}",
             expected="no other Headgate that uses it",

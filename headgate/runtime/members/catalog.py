@@ -89,7 +89,7 @@ class Catalog:
         readers = [path.first_of or path.query.name for path in readers_of(name, self.paths)]
         if readers:
             raise ConfigRefused(
-                path=f"stream '{name}'", key="queries", value=", ".join(readers),
+                path=f"stream '{name}'", key=f"queries {', '.join(readers)}", value=None,
                 expected="dropped before the stream that they read",
             )  # fmt: skip
 

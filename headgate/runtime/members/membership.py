@@ -20,7 +20,7 @@ from headgate.model.query import Deliver, Query, QueryClass
 from headgate.model.settings import Settings
 from headgate.model.stream import Rows, Stream
 from headgate.runtime.members.catalog import Catalog
-from headgate.runtime.members.query_paths import segments_of, with_values
+from headgate.runtime.members.query_paths import changed_query, segments_of, with_values
 from headgate.runtime.members.sink_folder import placed, versioned
 from headgate.runtime.run.live_query import LiveQuery
 from headgate.runtime.run.run import Running
@@ -249,7 +249,7 @@ class Membership:
                     self.engine.changes.reclassify(self.catalog.network)
 
     def set_query(self, name: str, values: Mapping[str, Any]) -> Query:
-        """Change values of a query, by the names of its fields; return the query with them."""
+        """Change fields of a query or of its sink, by their names; return the query with them."""
         with self.lock:
             live_query, catalog = self.query(name), self.catalog
             paths = with_values(catalog.paths, name, values)
@@ -257,7 +257,7 @@ class Membership:
             if self.engine is not None:
                 self.engine.changes.set_query(network, catalog.ids_of(name))
             self.catalog = catalog.with_paths(paths)
-            self.definitions[name] = replace(self.definitions[name], **values)
+            self.definitions[name] = changed_query(self.definitions[name], values)
             live_query.path = self.catalog.segments_of(name)[-1]
             return live_query.path.query
 

@@ -23,7 +23,7 @@ from headgate.model.kind import Kind
 from headgate.model.network.network import Path
 from headgate.model.network.operator import Operator
 from headgate.model.plan_summary import Reading
-from headgate.model.query import Query, ViewQuery
+from headgate.model.query import RHYTHM, Query, ViewQuery
 from headgate.model.stream import DERIVED, Stream
 from headgate.model.window import timeline_of
 
@@ -191,7 +191,7 @@ def with_values(paths: Iterable[Path], name: str, values: Mapping[str, Any]) -> 
     """Return paths, after a query got other values.
 
     Args:
-        values: by name of a field of `Query`, its new value.
+        values: by name of a field of `Query`, or of its sink, its new value.
 
     Raises:
         ConfigRefused: a value is wrong, or the query fills a view, which has the class of its
@@ -216,6 +216,14 @@ def with_values(paths: Iterable[Path], name: str, values: Mapping[str, Any]) -> 
                     expected="set in the pipeline file, and read by the next start: the query runs"
                     " in two segments",
                 )  # fmt: skip
-        return replace(path, query=with_deadline(replace(path.query, **values), path.kind))
+        query = changed_query(path.query, values, sink=path.first_of is None)
+        return replace(path, query=with_deadline(query, path.kind))
 
     return list(map(changed, paths))
+
+
+def changed_query(query: Query, values: Mapping[str, Any], *, sink: bool = True) -> Query:
+    """Return a query with other values of its fields and, unless it is a segment, of its sink."""
+    rhythm = {key: values[key] for key in RHYTHM if key in values and sink}
+    fields = {key: value for key, value in values.items() if key not in RHYTHM}
+    return replace(query, **fields, sink=replace(query.sink, **rhythm))

@@ -1,13 +1,14 @@
 """Repairs of single queries while the others run: restart, pause, resume, another text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from headgate.config import since_of
 from headgate.errors import ConfigRefused, QueryRefused, RequestRefused
 from headgate.model.network.network import Path
-from headgate.model.query import Query
+from headgate.model.query import RHYTHM, Query
 from headgate.model.stream import Stream
 from headgate.runtime.members.membership import Membership
 from headgate.runtime.members.sink_folder import placed, versioned
@@ -29,6 +30,16 @@ class Repairs:
     def restart(self, name: str) -> None:
         with self._quiet(name, "restart_query") as query:
             self._start(query)
+
+    def set_query(self, name: str, values: Mapping[str, Any]) -> Query:
+        membership = self._membership
+        with membership.lock:
+            changed = membership.set_query(name, values)
+            query = membership.query(name)
+            runs = membership.run is not None and query.state in ("RUNNING", "WAITING")
+            if runs and values.keys() & set(RHYTHM):
+                self.restart(name)  # another query gets the new sink when it starts
+        return changed
 
     def pause(self, name: str) -> None:
         membership = self._membership
@@ -58,13 +69,17 @@ class Repairs:
             query = self._membership.query(name)
             definition = replace(self._membership.definitions[query.name], sql=sql)
             queues, new = self._next_version(definition, since_s)
-            streams = self._streams(queues, new)
+            streams, is_paused = self._streams(queues, new), query.paused
             with self._quiet(name, "alter_query"):
                 try:
                     self._replace(query, streams, new)
                 except BaseException:
-                    self._start(query)
+                    if query.error is None:
+                        self._start(query)
                     raise
+                finally:
+                    if is_paused:
+                        self.pause(name)
             self._membership.definitions[name] = definition
         return new.version
 

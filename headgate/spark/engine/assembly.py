@@ -100,6 +100,7 @@ def open_engine(
         sinks = RunSinks(engine_session, state, deliver, budget, reached, access)
         ends = [path for path in network.paths if path.first_of is None]
         refuse_old_results(journal, ends)
+        Cursors(journal).refuse_other_texts({path.query.name: path.query.sql for path in ends})
         sinks.open_all(ends)
         cursors = [resumed(path, network, journal, store) for path in network.paths]
         ingest = StreamIngest(

@@ -28,7 +28,7 @@ from headgate.model.plan import BoxCall
 from headgate.spark.execution.backfill import Backfill
 from headgate.spark.execution.executor import Executor
 from headgate.spark.execution.workers import Task, Turn, Workers
-from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
+from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of, is_of_row
 from headgate.spark.jvm.session import own_session
 from headgate.spark.jvm.waiting_jobs import waits_for_cores
 from headgate.spark.output import Output
@@ -262,7 +262,7 @@ class Calls:
             trains=(call.first_train, call.end_train - 1),
             attempts=attempts,
             cause=cause_of(error),
-            **({"fix": error.fix} if isinstance(error, SinkBehind | SinkUnwritable) else {}),
+            **_fix_of(error, path.query.name),
         )
         # A journal or log that cannot be written, as on a full disk, is not the query's failure.
         state_unwritable = isinstance(error, sqlite3.OperationalError | LogUnwritable)
@@ -286,3 +286,13 @@ class Calls:
                 self._session.sparkContext.addJobTag(job_tag)
         session: SparkSession = self._sessions.session
         return session
+
+
+def _fix_of(error: Exception, query: str) -> dict[str, str]:
+    """Return what to do about the error of a query, if that is not the usual."""
+    if isinstance(error, SinkBehind | SinkUnwritable):
+        return {"fix": error.fix}
+    if is_of_row(error):  # the tuple is in the log: nobody can correct it any more
+        leave_out = f"leave such tuples out by `headgate set query {query} --on-error dead_letter`"
+        return {"fix": f"{leave_out}, or give the query another text by `headgate alter`"}
+    return {}

@@ -45,12 +45,13 @@ class Cursors:
         """
         with self._journal.transaction() as db:
             row = db.execute(
-                "SELECT sql, stream, next_train, version FROM cursors WHERE query = ?", (query,)
+                "SELECT sql, stream, next_train, version, paused FROM cursors WHERE query = ?",
+                (query,),
             ).fetchone()
+            is_paused = row is not None and bool(row[4])
             if row is not None and version > row[3] and since_s is None:
                 db.execute(
-                    "UPDATE cursors SET sql = ?, version = ?, paused = 0, letters_to = NULL"
-                    " WHERE query = ?",
+                    "UPDATE cursors SET sql = ?, version = ?, letters_to = NULL WHERE query = ?",
                     (sql, version, query),
                 )
                 row = sql, stream, row[2]
@@ -67,7 +68,7 @@ class Cursors:
             first, first_tuple = self._journal.beginning(db, stream, since_s or -inf)
             db.execute(
                 "INSERT INTO cursors (query, sql, stream, first_train, next_train, first_tuple,"
-                " version, backfill_end) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                " version, backfill_end, paused) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     query,
                     sql,
@@ -77,6 +78,7 @@ class Cursors:
                     first_tuple,
                     version,
                     self._journal.end(db, stream)[0],
+                    is_paused,
                 ),
             )
             before = {
@@ -138,9 +140,15 @@ class Cursors:
 
     def refuse_other_text(self, query: str, sql: str) -> None:
         """Raise RecoveryRefused if a query of this name has run before with another text."""
-        rows = self._journal.read("SELECT sql FROM cursors WHERE query = ?", (query,))
-        if rows and rows[0][0] != sql:
-            raise _other_text(query, rows[0][0], sql)
+        self.refuse_other_texts({query: sql})
+
+    def refuse_other_texts(self, texts: Mapping[str, str]) -> None:
+        """Raise RecoveryRefused if queries have run before with other texts; name all of them."""
+        old_texts = dict(self._journal.read("SELECT query, sql FROM cursors", ()))
+        others = [name for name, sql in texts.items() if old_texts.get(name, sql) != sql]
+        if others:
+            name = others[0]
+            raise _other_text(name, old_texts[name], texts[name], others[1:])
 
     def knows(self, query: str) -> bool:
         """Return True if a query has run before and was not dropped since."""
@@ -286,11 +294,12 @@ def _account_of_cut(first: Account, rest: Account) -> Account:
     )
 
 
-def _other_text(query: str, old: str, new: str) -> RecoveryRefused:
+def _other_text(query: str, old: str, new: str, others: Sequence[str] = ()) -> RecoveryRefused:
+    more = f". The same holds for {', '.join(map(repr, others))}" if others else ""
     return RecoveryRefused(
         subject=f"query '{query}'",
         expected=f"the text of the last run, {old!r}",
         found=repr(new),
         fix="restore the text, and change it by `headgate alter` during the run, or give the new"
-        " one a new name: its results would mix with the old ones",
+        f" one a new name: its results would mix with the old ones{more}",
     )

@@ -27,7 +27,9 @@ def test_the_refusal_names_the_process_since_when_and_how_to_stop_it(tmp_path: P
     first, second = StateFolder(tmp_path), StateFolder(tmp_path, fresh=True)
     first.take()
     first.take()
-    with pytest.raises(RecoveryRefused, match="one in this process, which has used it since 20"):
+    with pytest.raises(
+        RecoveryRefused, match=r"one in this process \d+, which has used it since 20"
+    ):
         second.take()
     pid = os.getpid() + 1
     (tmp_path / "lock").write_text(json.dumps({"pid": pid, "since_s": 1e8}))
