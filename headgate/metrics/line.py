@@ -35,7 +35,7 @@ class Line:
     """How late the results of windows are, as a mean and, in `tardiness_max_s`, as a maximum."""
     tardiness_max_s: float = nan
     qos: float = nan
-    """Mean utility of the results, by the queries' QoS graphs."""
+    """Mean utility of the results that were due, by the queries' QoS and loss graphs."""
     shed: int = 0
     backfilled: int = 0
     """Results of tuples that were in the log before the query was added. No other figure of results

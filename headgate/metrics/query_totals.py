@@ -8,8 +8,9 @@ import numpy as np
 from headgate.metrics.tally import Tally
 from headgate.model.arrays import Floats
 
-TUPLES_IN, SHED, BUSY_S, PENDING_AREA, BACKFILLED, WORTH, DUE = range(7)
-"""Sums that a unit has: WORTH is the utility of the results that were DUE, both times weight."""
+TUPLES_IN, SHED, BUSY_S, PENDING_AREA, BACKFILLED, LOST, WORTH, DUE = range(8)
+"""Sums that a unit has: WORTH is the utility of the results that were DUE, both times weight.
+LOST is the part of DUE of tuples that were shed."""
 
 
 @dataclass
