@@ -12,6 +12,7 @@ from headgate.metrics.query_totals import (
     BACKFILLED,
     BUSY_S,
     DUE,
+    IDLE_S,
     LOST,
     PENDING_AREA,
     SHED,
@@ -215,7 +216,9 @@ class RunMetrics:
         ):
             if not len(responses_s):
                 continue
-            slowdowns = responses_s / ideal_s
+            scheduled_s = event.scheduled_s(place)
+            slowdowns = scheduled_s / ideal_s
+            self._sums[IDLE_S, unit] += float((responses_s - scheduled_s).sum())
             did = self._did[unit]
             did.responses.add(responses_s)
             did.slowdowns.add(slowdowns)
@@ -336,6 +339,7 @@ class RunMetrics:
             weighted_staleness=weighted_staleness,
             tardiness_s=tardiness_s.mean,
             tardiness_max_s=tardiness_s.maximum,
+            idle_wait_s=float(sums[IDLE_S]) / response_s.count if sums[IDLE_S] else nan,
             qos=float(worth / due) if due else nan,
             shed=int(sums[SHED]),
             backfilled=int(sums[BACKFILLED]),
