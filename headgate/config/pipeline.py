@@ -109,6 +109,7 @@ class Pipeline(Settings):
                 event_time=stream.event_time,
                 lateness_s=stream.lateness_s,
                 quiet_s=stream.quiet_s,
+                max_delay_s=stream.max_delay_s,
                 late_path=stream.late_path,
                 arrival_time=stream.arrival_time,
                 trigger_s=stream.trigger_s,

@@ -45,6 +45,13 @@ class StreamConfig(Section):
         description="seconds without a tuple after which the stream's time advances with the"
         " clock, so that its windows close; null: it waits for the next tuple",
     )
+    max_delay_s: float | None = Field(
+        None,
+        ge=0,
+        description="the longest time in seconds from the event time of a tuple to the instant at"
+        " which its source can return it: a poll without a tuple then moves the stream's time on"
+        " at once; if not set, only `quiet_s` does",
+    )
     late_path: str | None = Field(
         None,
         min_length=1,
@@ -73,4 +80,6 @@ class StreamConfig(Section):
     def _late_by_time(self) -> "StreamConfig":
         if self.late_path is not None and self.event_time is None:
             raise ValueError("a mapping with event_time beside late_path: else no tuple is late")
+        if self.max_delay_s is not None and self.event_time is None:
+            raise ValueError("a mapping with event_time beside max_delay_s")
         return self

@@ -129,6 +129,14 @@ class Source(ABC):
         """
         return ""
 
+    @property
+    def is_empty(self) -> bool:
+        """Return True if nothing was left to read at the source when `poll` has returned None.
+
+        Return False if tuples may be on their way, or if a part of the input waits to be read.
+        """
+        return True
+
     def close(self) -> None:
         """Release what the source holds; it is not polled again."""
         return  # most sources hold nothing

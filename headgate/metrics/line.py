@@ -7,9 +7,10 @@ from headgate.metrics.tally import Summary
 
 IF_IT_APPLIES = (
     "qos", "staleness", "staleness_expected", "weighted_staleness", "tardiness_s",
-    "tardiness_max_s",
+    "tardiness_max_s", "idle_wait_s",
 )  # fmt: skip
-"""The figures that only some queries have: QoS needs a graph, tardiness a window by time."""
+"""The figures that only some queries have: QoS needs a graph, tardiness a window by time, idle
+waiting a union whose streams waited for each other."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,10 @@ class Line:
     tardiness_s: float = nan
     """How late the results of windows are, as a mean and, in `tardiness_max_s`, as a maximum."""
     tardiness_max_s: float = nan
+    idle_wait_s: float = nan
+    """The part of the mean response in which results of unions waited for other streams."""
     qos: float = nan
-    """Mean utility of the results, by the queries' QoS graphs."""
+    """Mean utility of the results that were due, by the queries' QoS and loss graphs."""
     shed: int = 0
     backfilled: int = 0
     """Results of tuples that were in the log before the query was added. No other figure of results

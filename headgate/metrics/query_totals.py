@@ -8,8 +8,9 @@ import numpy as np
 from headgate.metrics.tally import Tally
 from headgate.model.arrays import Floats
 
-TUPLES_IN, SHED, BUSY_S, PENDING_AREA, BACKFILLED, WORTH, DUE = range(7)
-"""Sums that a unit has: WORTH is the utility of the results that were DUE, both times weight."""
+TUPLES_IN, SHED, BUSY_S, PENDING_AREA, BACKFILLED, IDLE_S, LOST, WORTH, DUE = range(9)
+"""Sums that a unit has: WORTH is the utility of the results that were DUE, both times weight.
+LOST is the part of DUE of tuples that were shed. IDLE_S is what results of unions waited."""
 
 
 @dataclass

@@ -12,6 +12,8 @@ from headgate.metrics.query_totals import (
     BACKFILLED,
     BUSY_S,
     DUE,
+    IDLE_S,
+    LOST,
     PENDING_AREA,
     SHED,
     TUPLES_IN,
@@ -32,9 +34,9 @@ class RunMetrics:
 
     Response time is D − A of every output tuple (Sharaf definition 1), slowdown is response over
     the ideal time of its query (definition 2). Queue sizes are means over time. QoS is the mean
-    utility of the results that were due: those of tuples that were shed have none, those of tuples
-    that wait count S each, at their present age. A class has what its queries did while they were
-    in it, but staleness is that of the queries which are in it now.
+    utility of the results that were due: those of tuples that were shed count by the loss graph,
+    those of tuples that wait count S each, at their present age. A class has what its queries did
+    while they were in it, but staleness is that of the queries which are in it now.
     """
 
     def __init__(self, network: Network, table: UnitTable) -> None:
@@ -111,8 +113,11 @@ class RunMetrics:
 
     def _in_class(self, unit: int) -> QueryTotals:
         """Return what a unit did since it is in its class."""
-        did = self._did[unit]
-        return QueryTotals(did.responses, did.slowdowns, did.tardiness, self._sums[:, unit].copy())
+        did, sums = self._did[unit], self._sums[:, unit].copy()
+        if sums[SHED]:
+            fraction = sums[SHED] / (sums[SHED] + sums[TUPLES_IN])
+            sums[WORTH] += sums[LOST] * self._utility.of_shed(unit, float(fraction))
+        return QueryTotals(did.responses, did.slowdowns, did.tardiness, sums)
 
     def hear(self, event: Event) -> None:
         """Update the metrics with one event."""
@@ -211,7 +216,9 @@ class RunMetrics:
         ):
             if not len(responses_s):
                 continue
-            slowdowns = responses_s / ideal_s
+            scheduled_s = event.scheduled_s(place)
+            slowdowns = scheduled_s / ideal_s
+            self._sums[IDLE_S, unit] += float((responses_s - scheduled_s).sum())
             did = self._did[unit]
             did.responses.add(responses_s)
             did.slowdowns.add(slowdowns)
@@ -240,7 +247,7 @@ class RunMetrics:
         for unit, shed in zip(all_units, event.shed, strict=False):  # nothing where none is shed
             self._sums[TUPLES_IN, unit] -= shed
             self._sums[SHED, unit] += shed
-            self._sums[DUE, unit] += self._due(unit, shed)
+            self._sums[[LOST, DUE], unit] += self._due(unit, shed)
         self._pending[units] -= call.tuples
         self._sums[BUSY_S, all_units] += event.seconds / len(call.units)
 
@@ -332,6 +339,7 @@ class RunMetrics:
             weighted_staleness=weighted_staleness,
             tardiness_s=tardiness_s.mean,
             tardiness_max_s=tardiness_s.maximum,
+            idle_wait_s=float(sums[IDLE_S]) / response_s.count if sums[IDLE_S] else nan,
             qos=float(worth / due) if due else nan,
             shed=int(sums[SHED]),
             backfilled=int(sums[BACKFILLED]),

@@ -76,6 +76,9 @@ class StepFinished:
     tardiness_s: tuple[Floats, ...] = ()
     """By unit, how late each result of a time window is: from the window's end on the arrival clock
     or, for event time, from the arrival that moved the watermark past it. Empty without windows."""
+    idle_s: tuple[Floats, ...] = ()
+    """By unit, how long each result of a union waited for other streams (idle waiting, BZ §4.1).
+    That is part of its response. Empty without unions."""
     backfilled: tuple[int, ...] = ()
     """By unit, the number of results of tuples that were in the log before its query was added.
     They have no response time. Empty if there are none."""
@@ -83,6 +86,11 @@ class StepFinished:
     """By unit, how many tuples of the call it has dropped. Empty where none has."""
     samples: tuple[ConditionSample, ...] = ()
     """Samples of the units whose conditions were measured after the call."""
+
+    def scheduled_s(self, place: int) -> Floats:
+        """Return the responses of the unit at a place without what a schedule cannot change."""
+        responses_s = self.responses_s[place]
+        return responses_s - self.idle_s[place] if self.idle_s else responses_s
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,9 @@ class Stream(ShortRepr):
             tuple further behind is late, and no window contains it.
         quiet_s: time without a tuple after which the stream's time advances with the clock, so that
             its windows close; None: it waits for the next tuple.
+        max_delay_s: the longest time from the event time of a tuple to the instant at which the
+            source can return it. A poll that finds nothing then moves the stream's time on at once
+            to that of the poll minus this delay; None: it does not.
         late_path: the directory for tuples that are late or have no event time; None: they are
             counted and dropped.
         arrival_time: the timestamp column from which response times are measured; None: a tuple
@@ -64,6 +67,7 @@ class Stream(ShortRepr):
     event_time: str | None = None
     lateness_s: float = 0.0
     quiet_s: float | None = 10.0
+    max_delay_s: float | None = None
     late_path: str | None = None
     arrival_time: str | None = None
     trigger_s: float | None = None
@@ -75,14 +79,18 @@ class Stream(ShortRepr):
         refuse_types(self)
         if not NAME.fullmatch(self.name):
             raise ConfigRefused(path="streams", key="name", value=self.name, expected=NAME_RULE)
-        for key in ("trigger_s", "lateness_s", "quiet_s"):
+        for key in ("trigger_s", "lateness_s", "quiet_s", "max_delay_s"):
             value = getattr(self, key)
             if value is not None and not 0 <= value < inf:
                 raise ConfigRefused(
                     path=f"stream '{self.name}'", key=key, value=value,
                     expected="0 or more seconds",
                 )  # fmt: skip
-
+        if self.max_delay_s is not None and self.event_time is None:
+            raise ConfigRefused(
+                path=f"stream '{self.name}'", key="max_delay_s", value=self.max_delay_s,
+                expected="set together with event_time",
+            )  # fmt: skip
         if self.late_path is not None and (not self.late_path or self.event_time is None):
             expected = "a directory" if self.event_time else "set together with event_time"
             raise ConfigRefused(
@@ -111,6 +119,17 @@ class Stream(ShortRepr):
         """Whether the event time of a tuple is the time at which it arrives."""
         times = self.event_time, self.arrival_time
         return None not in times and len({str(column).lower() for column in times}) == 1
+
+    @property
+    def bound_delay_s(self) -> float | None:
+        """How far behind a poll in vain the event time of the next tuple may lie; None if unknown.
+
+        The lower bound of an empty input (BZ §4.1). The generator stamps tuples when it is polled.
+        Other sources return what was written and stamped before, so a user has to say how long
+        before.
+        """
+        stamps = self.format == "headgate" and self.is_stamped_at_arrival
+        return 0.0 if self.max_delay_s is None and stamps else self.max_delay_s
 
     @property
     def asked_every_s(self) -> float:

@@ -74,7 +74,8 @@ class QoSMonitor:
         """Add the results of a call, in which units are rows."""
         self._pass(step.at_s)
         sums = self._sums[self._span % SPANS]
-        for unit, responses_s in zip(step.call.units, step.responses_s, strict=True):
+        for place, unit in enumerate(step.call.units):
+            responses_s = step.scheduled_s(place)  # no drop helps against idle waiting
             if not len(responses_s):
                 continue
             sums[COUNT, unit] += len(responses_s)

@@ -36,6 +36,7 @@ class Output:
             such as the end of the row's window. None if unknown.
         due_at_s: for results of time windows, the instants at which they were due: the ends of the
             windows on the arrival clock or, for event time, the arrivals that closed them.
+        idle_s: for results of unions, how long the tuples waited for other streams.
         letters: the tuples that were left out because an expression failed on them.
         shed: how many tuples of the call the query has dropped.
     """
@@ -45,6 +46,7 @@ class Output:
     closed: int | None = None
     places: Times | None = None
     due_at_s: Floats | None = None
+    idle_s: Floats | None = None
     letters: tuple[RowLetter, ...] = ()
     shed: int = 0
 

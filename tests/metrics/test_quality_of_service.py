@@ -49,6 +49,16 @@ def test_a_dropped_tuple_counts_as_results_without_utility() -> None:
     assert (line.tuples_in, line.shed, line.pending) == (4, 4, 0)
 
 
+def test_a_dropped_tuple_counts_by_the_loss_graph() -> None:
+    loss = QoSGraph(((0.0, 1.0), (0.5, 0.9), (1.0, 0.0)))
+    run, _ = judged(a={"qos": GRAPH, "loss": loss}, b={"loss": loss}, c={})
+    finished = end(1, (0, 1, 2), 8, [1.0, 1.0], [3.0, 3.0], [1.0, 1.0])
+    for event in (arrival(0, 0, 8), replace(finished, shed=(4, 4, 4))):
+        run.hear(event)
+    assert [query.qos for query in run.by_query()[:2]] == [pytest.approx(0.9)] * 2
+    assert isnan(run.by_query()[2].qos)
+
+
 def test_waiting_tuples_count_at_their_present_age() -> None:
     run, _ = judged(a={"qos": GRAPH})
     run.hear(arrival(0, 0, 4))

@@ -1,17 +1,23 @@
 """Load shedding in a run: where it drops, what it reports, and that nothing else goes missing."""
 
 from dataclasses import replace
+from math import isnan
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.networks import arrivals_out, line, network, ran, report, select
 
 from headgate.model.network.network import Network
 from headgate.model.plan import ALL
+from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import QueryClass
+from headgate.policies import policy_named
+from headgate.runtime.what_if.simulate import simulation_of
 from headgate.scheduler.shedder import Shedder
+from headgate.simulation.loop.run_report import report_of
 
 
 def two(selectivity: float = 1.0) -> Network:
@@ -33,6 +39,38 @@ def test_in_overload_only_the_query_that_allows_it_loses_tuples() -> None:
     assert strict.response_s.count == len(times["s"])
     assert 0.5 * len(times["s"]) < free.shed < len(times["s"])  # 0.65 of 0.8 must go
     assert report(ended).total.shed == free.shed
+
+
+def test_what_was_dropped_counts_as_qos_by_the_loss_graph() -> None:
+    loss = QoSGraph(((0.0, 1.0), (1.0, 0.5)))
+    paths = network(
+        line("kept", select(0.1)),
+        line("free", select(0.1), allows_shedding=True, loss=loss, weight=3.0),
+        line("hard", select(0.1), allows_shedding=True, qos=QoSGraph(((0.0, 1.0),))),
+    )
+    total = report(ran(paths, every(0.125, 40.0), shedder=Shedder()))
+    strict, free, hard = total.queries
+    assert isnan(strict.qos)
+    shed = [query.shed / (query.shed + query.tuples_in) for query in (free, hard)]
+    assert 0 < shed[1] < 1
+    assert [free.qos, hard.qos] == pytest.approx([1 - shed[0] / 2, 1 - shed[1]])
+    assert total.total.qos == pytest.approx((3 * free.qos + hard.qos) / 4)
+
+
+def test_of_a_run_that_is_not_over_what_waits_counts_at_its_age() -> None:
+    graph = QoSGraph(((0.0, 1.0), (8.0, 0.0)))
+    begun = simulation_of(
+        network(line("a", select(4.0, 0.5), qos=graph)), {"s": np.array([0.0, 1.0, 2.0])},
+        policy_named("fcfs"), seed=1,
+    )  # fmt: skip
+    begun.run_until(3.0)  # the first tuple is in its call
+    line_of = report_of("fcfs", begun.world, begun.units).queries[0]
+    assert line_of.qos == pytest.approx(np.mean([1 - age_s / 8 for age_s in (3.0, 2.0, 1.0)]))
+    begun.run_until(5.0)  # it is done at 4 s, and as it passes or not, counts as one or none
+    line_of = report_of("fcfs", begun.world, begun.units).queries[0]
+    worth, due = (1 - 4 / 8, 1) if line_of.response_s.count else (0.0, 0)
+    waits = [1 - age_s / 8 for age_s in (4.0, 3.0)]
+    assert line_of.qos == pytest.approx((worth + sum(waits) / 2) / (due + 1))
 
 
 def test_without_overload_nothing_is_dropped() -> None:

@@ -24,6 +24,10 @@ class Log:
         self.name, self._journal, self._timed = name, journal, timed
         self.tables: list[Any] = []
 
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return pa.schema([("ts", pa.timestamp("us", tz="UTC")), ("n", pa.int64())])
+
     def add(self, *times: int | None) -> Train:
         column = pa.array(times, pa.int64()).cast(pa.timestamp("us", tz="UTC"))
         self.tables.append(pa.table({"ts": column, "n": pa.array(range(len(times)))}))
@@ -77,9 +81,11 @@ class World:
 Make = Callable[..., World]
 
 
-def stream(name: str, lateness_s: float = 0, quiet_s: float | None = 1.0) -> Stream:
+def stream(
+    name: str, lateness_s: float = 0, quiet_s: float | None = 1.0, max_delay_s: float | None = None
+) -> Stream:
     return Stream(name=name, format="parquet", event_time="ts", lateness_s=lateness_s,
-                  quiet_s=quiet_s)  # fmt: skip
+                  quiet_s=quiet_s, max_delay_s=max_delay_s)  # fmt: skip
 
 
 def over(

@@ -214,7 +214,11 @@ def _event_data(event: Event, exact: bool) -> tuple[str, Sequence[Any]]:
         case TrainArrived():
             return "train", _train_data(event)
         case StepFinished():
-            responses = [condensed(values, exact=exact) for values in event.responses_s]
+            # A replay has the trains of the timeline, which end the idle waiting of unions.
+            responses = [
+                condensed(event.scheduled_s(place), exact=exact)
+                for place in range(len(event.responses_s))
+            ]
             return "step", StepData(
                 event.call.number, event.seconds, event.tuples_out, event.failed, event.lane,
                 responses, event.instants,

@@ -12,6 +12,7 @@ from headgate.metrics.tally import SMALLEST, STEP, Tally
 from headgate.model.arrays import Floats, Ints
 from headgate.model.events import Measured
 from headgate.model.network.units import Units
+from headgate.simulation.loop.delivered_qos import delivered_qos
 from headgate.simulation.world.pointer import World
 from headgate.simulation.world.records import Records
 
@@ -165,6 +166,7 @@ class _Lines:
         self._units_of: list[list[int]] = [[] for _ in units.network.paths]
         for shape in units.shapes:
             self._units_of[shape.query].append(shape.number)
+        self._qos = delivered_qos(world, units)
 
     def line(
         self, name: str, queries: Sequence[int], pending_max: int | None = None, whole: bool = False
@@ -184,8 +186,7 @@ class _Lines:
                 counted[bins].sum(axis=0),
             ).summary()  # fmt: skip
         windows = int(rows["outputs"][rows["by_clock"]].sum())
-        graphs = rows["qos_end"] > rows["qos_first"]
-        judged = int(rows["outputs"][graphs].sum())
+        worth, due = self._qos[:, chosen].sum(axis=1)
         weights, span_s = self._weights[chosen], self._seconds or nan
         stale = rows["stale_s"] / span_s
         expected = (rows["stale_s"] + [self._waits_s(number) for number in chosen]) / span_s
@@ -207,7 +208,7 @@ class _Lines:
             weighted_staleness=float(stale @ weights / weights.sum()) if weights.sum() else nan,
             tardiness_s=float(rows["tardy_sum"].sum()) / windows if windows else nan,
             tardiness_max_s=float(rows["tardy_max"].max()) if windows else nan,
-            qos=float(rows["qos_sum"].sum()) / judged if judged else nan,
+            qos=float(worth / due) if due else nan,
             shed=int(queues["shed"].sum()),
         )
 

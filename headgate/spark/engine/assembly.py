@@ -106,7 +106,7 @@ def open_engine(
         ingest = StreamIngest(
             session, journal, state, rows=rows, arrived=arrivals.put, pause_s=budget.pause_s,
             now_s=clock.now_s, importance=members.importance_of, settings=settings,
-            watched=watched.add,
+            watched=watched.add, emptied=store.emptied,
         )  # fmt: skip
         ingest.prepare_all(network.streams, store.logs)
     except BaseException:

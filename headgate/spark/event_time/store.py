@@ -139,6 +139,11 @@ class Store:
         timelines = list(self.timelines.values())
         return [timeline for timeline in timelines if stream in timeline.streams]
 
+    def emptied(self, stream: str, at_s: float) -> None:
+        """Tell the timelines of a stream that its source had nothing at an instant."""
+        for timeline in self.timelines_of(stream):
+            timeline.emptied(stream, at_s)
+
     def log_of(self, stream: Stream) -> StreamLog:
         """Open and return a stream's log; the caller adds it to `logs`."""
         self.streams[stream.name] = stream

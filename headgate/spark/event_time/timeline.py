@@ -3,7 +3,7 @@
 import logging
 import sqlite3
 from collections.abc import Callable, Collection, Mapping
-from math import inf
+from math import floor, inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from headgate.spark.journal.journal_rows import Train
 from headgate.spark.log.stream_log import StreamLog
 
 log = logging.getLogger("headgate.spark")
+
+ROUNDING = 1_000
+"""Microseconds by which a lower bound is lower, since instants are rounded."""
 
 SetAside = Callable[[str, int, int, NDArray[np.bool_], Times], bool]
 
@@ -61,6 +64,8 @@ class Timeline(TimelineReader):
         self._held_up: set[str] = set()
         """Streams whose next train cannot be added now."""
         self._warned: set[str] = set()
+        self._bounds: dict[str, int] = {}
+        """By stream whose source had nothing, the time that it has reached by that."""
 
     @property
     def readers(self) -> Collection[str]:
@@ -188,6 +193,21 @@ class Timeline(TimelineReader):
             except TrainUnreadable as error:
                 self._warn(error.stream, error)
 
+    def emptied(self, stream: str, at_s: float) -> None:
+        """Let time pass in a stream whose source had nothing, where that closes a window.
+
+        No later tuple of the stream has an event time before that of the poll, minus the longest
+        delay. So no good tuple becomes late by this (BZ §4.1: the lower bound of an empty input).
+        """
+        source, _ = self._sources[stream]
+        if source.bound_delay_s is None or not self._times[stream].has_zone:
+            return
+        with self._lock:
+            bound = floor((at_s - source.bound_delay_s) * 1e6) - ROUNDING
+            self._bounds[stream] = self._times[stream].top_of(bound)
+            if not self._held_up:
+                self._reach(self._bounds, at_s)
+
     def _pass_time(self, now_s: float) -> None:
         streams = [
             stream
@@ -199,7 +219,12 @@ class Timeline(TimelineReader):
             for stream in streams
         }
         passed = passed_in_quiet(streams, self._order.now, self._heard_at_s, times_s)
+        self._reach(passed, now_s)
+
+    def _reach(self, times: Mapping[str, int], now_s: float) -> None:
+        """Advance streams without tuples to these times, if that closes a window."""
         tops = {name: stand.top for name, stand in self._order.now.items()}
+        passed = {name: top for name, top in times.items() if top > tops[name]}
         # All at once: two quiet streams would wait for each other.
         if passed and self._closes(tops, {**tops, **passed}):
             for name, top in passed.items():
@@ -210,7 +235,7 @@ class Timeline(TimelineReader):
         """Return True if a window that has tuples closes once streams have reached these times."""
         before, after = least_mark(self._times, tops), least_mark(self._times, passed)
         reach = max(stand.reach for stand in self._order.now.values())
-        if after == NEVER or reach == NEVER:
+        if after in (NEVER, before) or reach == NEVER:
             return False
         if before == NEVER or self._ends_session(before, after):
             return True

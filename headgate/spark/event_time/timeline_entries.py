@@ -30,8 +30,8 @@ class Entry:
 
 
 CLOCK, PRODUCER = -1, -2
-"""Values of `train` without tuples: the stream is quiet and the clock goes on, or the producer of a
-derived stream has reached a later time without a result."""
+"""Values of `train` without tuples: the source has nothing and the clock goes on, or the producer
+of a derived stream has reached a later time without a result."""
 
 
 @dataclass(frozen=True)

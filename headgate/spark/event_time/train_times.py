@@ -76,6 +76,15 @@ class TrainTimes:
         """Return the watermark that follows from the greatest time so far."""
         return NEVER if top == NEVER else top - self._lateness
 
+    def top_of(self, mark: int) -> int:
+        """Return the greatest time from which a watermark follows."""
+        return mark + self._lateness
+
+    @property
+    def has_zone(self) -> bool:
+        """Whether the times are instants, and not those of a wall clock."""
+        return self.has_times and getattr(self.type, "tz", None) is not None
+
     def not_late(self, entry: Entry) -> tuple[NDArray[np.bool_], Times]:
         """Return which tuples of a train are not late, and the times of all."""
         times = self.times_of(entry.train)

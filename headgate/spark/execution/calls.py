@@ -232,6 +232,11 @@ class Calls:
             else NOTHING
             for output, end in zip(outputs, ends, strict=True)
         )
+        idle = tuple(
+            output.idle_s if isinstance(output, Output) and output.idle_s is not None and end
+            else np.zeros(len(responses_s))
+            for output, end, responses_s in zip(outputs, ends, responses, strict=True)
+        )  # fmt: skip
         outs = tuple(
             output.table.num_rows if isinstance(output, Output) else 0 for output in outputs
         )
@@ -245,6 +250,7 @@ class Calls:
                 failed=tuple(unit for unit, _ in failed), lane=task.lane,
                 instants=() if instants == outs else instants, samples=tuple(task.samples),
                 tardiness_s=tardiness if any(map(len, tardiness)) else (),
+                idle_s=idle if any(map(np.any, idle)) else (),
                 backfilled=tuple(map(mul, outs, old)) if any(old) else (),
                 shed=shed if any(shed) else (),
             )

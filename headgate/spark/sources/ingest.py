@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import ConfigRefused, RecoveryRefused, StreamFailed
-from headgate.extensions import LeftToSpark
+from headgate.extensions import LeftToSpark, Source
 from headgate.model.settings import Settings
 from headgate.model.stream import Rows, Stream
 from headgate.model.trouble import Trouble
@@ -42,6 +42,8 @@ class StreamIngest:
         pause_s: returns how long sources have to wait at present.
         watched: called with a stream, the steady time, and the longest time that may count, when
             its source had nothing.
+        emptied: called with a stream and the time of a poll that has found nothing, if the next
+            tuple's event time then has a lower bound.
     """
 
     def __init__(
@@ -57,13 +59,14 @@ class StreamIngest:
         importance: Callable[[str], float],
         settings: Settings,
         watched: Callable[[str, float, float], None] = lambda stream, now_s, most_s: None,
+        emptied: Callable[[str, float], None] = lambda stream, at_s: None,
     ) -> None:
         self._session, self._own_session = session, own_session(session)
         self._zone = zone_of(session)
         self._journal, self._state, self._rows = journal, state, rows
         self._settings = settings
         self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
-        self._importance, self._watched = importance, watched
+        self._importance, self._watched, self._emptied = importance, watched, emptied
         self._queries: dict[str, RestartedQuery] = {}
         self.pollers = [self._poller([])]
         self._moving = threading.Lock()
@@ -102,8 +105,10 @@ class StreamIngest:
                     most_record_bytes=self._settings.most_record_bytes,
                     most_file_bytes=self._settings.most_file_bytes,
                 )  # fmt: skip
-                watched = partial(self._in_vain, stream)
-                line = Line(number, stream, log, source, self._zone, in_vain=watched)
+                in_vain = partial(self._in_vain, stream, source)
+                line = Line(number, stream, log, source, self._zone, in_vain=in_vain)
+                if not source.is_empty:
+                    _warn_of_no_bound(stream)
                 return partial(self._poll, line)
             except LeftToSpark as left:
                 reason = str(left)
@@ -128,11 +133,14 @@ class StreamIngest:
             )
         if stream.unwatched:
             logger.warning("%s", stream.unwatched)
+        _warn_of_no_bound(stream)
         return partial(self._ingest, number, stream, log)
 
-    def _in_vain(self, stream: Stream) -> None:
+    def _in_vain(self, stream: Stream, source: Source, polled_at_s: float) -> None:
         most_s = max(PAUSE_S, 2 * stream.asked_every_s)
         self._watched(stream.name, time.monotonic(), most_s)
+        if stream.bound_delay_s is not None and source.is_empty and not source.trouble:
+            self._emptied(stream.name, polled_at_s)
 
     def watch(self) -> None:
         """Count the time of streams that Structured Streaming reads; called twice a second."""
@@ -260,3 +268,9 @@ class StreamIngest:
         if self._ended:
             return not any(poller.is_polling for poller in self.pollers)
         return not self._queries and not self._polls
+
+
+def _warn_of_no_bound(stream: Stream) -> None:
+    if stream.max_delay_s is not None:
+        cause = "its source cannot tell that it has nothing"
+        logger.warning("stream '%s': max_delay_s has no effect: %s", stream.name, cause)

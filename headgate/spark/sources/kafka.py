@@ -90,6 +90,11 @@ class KafkaSource(Source):
         self._note(polled.position)
         self._last = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Return False: records may be on their way from the brokers."""
+        return False
+
     def close(self) -> None:
         self._consumer.close()
 

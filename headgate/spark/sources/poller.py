@@ -52,7 +52,7 @@ class Line:
 
     Args:
         zone: the session's time zone, for arrival times without a zone.
-        in_vain: called when the source had nothing.
+        in_vain: called when the source had nothing, with the time at which it was asked.
     """
 
     number: int
@@ -65,7 +65,7 @@ class Line:
     """How often the source has failed in a row."""
     trouble: str = ""
     """Why the source, or a part of it, cannot be read at present."""
-    in_vain: Callable[[], None] = lambda: None
+    in_vain: Callable[[float], None] = lambda polled_at_s: None
     is_resumed: bool = False
     """Whether the source knows where to continue."""
     untaken: Polled | None = None
@@ -246,9 +246,10 @@ class Poller:
             line.due_at_s = time.monotonic() + line.stream.asked_every_s
             try:
                 line.make_ready(self._journal.positions(line.stream.name))
+                polled_at_s = self._now_s()
                 polled = _checked(line.source.poll())
                 if polled is None:  # with trigger_s: 0, the thread would never rest
-                    line.in_vain()
+                    line.in_vain(polled_at_s)
                     line.due_at_s = max(line.due_at_s, time.monotonic() + REST_S)
                 with self._lock:  # `stop` may have given up on this thread, and another be at work
                     if polled is not None and line in self.lines:

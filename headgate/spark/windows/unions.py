@@ -29,7 +29,11 @@ class Unions:
     def __call__(
         self, session: SparkSession, lane: Lane, first: int, end: int, shared_reads: object = None
     ) -> Output:
-        """Return the results of the timeline's trains first, ..., end − 1."""
+        """Return the results of the timeline's trains first, ..., end − 1.
+
+        A result arrives when its tuple does. Until the watermark has passed its time, it waits for
+        the other streams, which no schedule can change (idle waiting, BZ §4.1).
+        """
         before, after = self._timeline.watermark(first), self._timeline.watermark(end)
         views, has_rows = {}, False
         for source in self._kind.inputs if after > before else ():
@@ -48,9 +52,11 @@ class Unions:
         marks, arrived_s = self._timeline.watermarks(first, end, "time")
         trains = np.searchsorted(np.maximum.accumulate(marks), times[order])
         visible = self._results.visible(table).take(order)
-        arrived_at_s = arrived_s[np.minimum(trains, len(arrived_s) - 1)]
-        return Output(visible, arrived_at_s, places=times[order])
+        passed_at_s = arrived_s[np.minimum(trains, len(arrived_s) - 1)]
+        arrived_at_s = self._results.hidden(table, ARRIVED_AT).to_numpy()[order]
+        idle_s = np.maximum(0.0, passed_at_s - arrived_at_s)
+        return Output(visible, arrived_at_s, places=times[order], idle_s=idle_s)
 
 
 def _timed(table: pa.Table, place: Times) -> pa.Table:
-    return table.drop_columns([ARRIVED_AT]).append_column(TIME, pa.array(place))
+    return table.append_column(TIME, pa.array(place))

@@ -1,13 +1,19 @@
 """Time passes in a quiet stream where that closes a window."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from timelines import SECOND, Make, over, stream
+from hypothesis import given
+from hypothesis import strategies as st
+from timelines import SECOND, Make, World, over, stream
 
 from headgate.language.kinds.joins import Joins
 from headgate.language.kinds.unions import Unions
+from headgate.model.stream import Stream
 from headgate.model.window import Join
+from headgate.model.window_ends import NEVER
 from headgate.spark.event_time.timeline_entries import TimelineEntries
 
 
@@ -115,3 +121,69 @@ def test_beats_of_a_join_end(make: Make) -> None:
         world.timeline.tick(number / 2)
     assert world.timeline.watermark(world.end) > SECOND
     assert world.end < 20
+
+
+def bounded(name: str, delay_s: float, lateness_s: float = 0) -> Stream:
+    return stream(name, lateness_s=lateness_s, quiet_s=None, max_delay_s=delay_s)
+
+
+def test_a_poll_in_vain_releases_what_waits_for_an_empty_input(make: Make) -> None:
+    # BZ §4.1: the lower bound of the empty input is asked for, and work continues at once.
+    world = make(stream("busy", quiet_s=None), bounded("silent", 0.5))
+    world.reads(over(0, kind=Unions, streams=("busy", "silent")))
+    world.take("busy", 10 * SECOND)
+    assert world.timeline.watermark(world.end) == NEVER
+    world.timeline.emptied("silent", 10.4)
+    assert world.timeline.watermark(world.end) < 10 * SECOND
+    world.timeline.emptied("silent", 10.6)
+    # The busy stream may have another tuple of the same instant.
+    assert world.timeline.watermark(world.end) == 10 * SECOND
+    world.take("busy", 10 * SECOND + 1)
+    world.timeline.emptied("silent", 10.7)
+    assert world.timeline.watermark(world.end) == 10 * SECOND + 1
+    end = world.end
+    for number in range(50):
+        world.timeline.emptied("silent", 11.0 + number)
+    assert world.end <= end + 1, "a bound that releases nothing is not written"
+    world.begin()
+    assert world.timeline.watermark(world.end) == 10 * SECOND + 1
+
+
+def test_empty_streams_with_bounds_do_not_wait_for_each_other(make: Make) -> None:
+    world = make(bounded("a", 0.0), bounded("b", 0.0), stream("c", quiet_s=None))
+    world.reads(over(2 * SECOND, 2 * SECOND, streams=("a", "b", "c")))
+    world.take("c", SECOND, 5 * SECOND)
+    for name in ("a", "b"):
+        world.timeline.emptied(name, 4.5)
+    assert 4 * SECOND < world.timeline.watermark(world.end) < 5 * SECOND
+
+
+@given(
+    delays_s=st.lists(st.floats(0, 2.0), min_size=1, max_size=12),
+    gaps_s=st.lists(st.floats(0, 1.0), min_size=12, max_size=12),
+    lateness_s=st.sampled_from([0.0, 0.7]),
+)
+def test_no_tuple_is_late_because_of_a_bound(
+    delays_s: list[float], gaps_s: list[float], lateness_s: float
+) -> None:
+    with TemporaryDirectory() as folder:
+        world = World(Path(folder), bounded("a", 2.0, lateness_s), bounded("b", 2.0, lateness_s))
+        world.reads(over(0, kind=Unions, streams=("a", "b")))
+        now_s, newest_s = 100.0, 0.0
+        for delay_s, gap_s in zip(delays_s, gaps_s, strict=False):
+            now_s += gap_s
+            world.timeline.emptied("a", now_s)
+            world.timeline.emptied("b", now_s)
+            # Without bounds, only tuples behind others of their stream are late.
+            newest_s = max(newest_s, now_s - delay_s)
+            world.take("a", round(newest_s * 1e6))
+        assert world.timeline.late(0, world.end) == (0, 0)
+        world.journal.close()
+
+
+def test_a_stream_without_a_declared_delay_has_no_bound(make: Make) -> None:
+    world = make(stream("busy"), stream("silent"))
+    world.reads(over(0, kind=Unions, streams=("busy", "silent")))
+    world.take("busy", SECOND)
+    world.timeline.emptied("silent", 100.0)
+    assert world.end == 1

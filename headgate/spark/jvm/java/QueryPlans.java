@@ -608,7 +608,7 @@ public class QueryPlans {
     return new Carrier("pairs", sizes, byNumber).run(plan);
   }
 
-  /** Return a union with the hidden time of each tuple. */
+  /** Return a union with the hidden arrival and time of each tuple. */
   public Carried union(LogicalPlan plan) {
     return new Carrier("union", new HashMap(), false).run(plan);
   }
@@ -819,7 +819,7 @@ public class QueryPlans {
             mode.equals("windows") || mode.equals("given")
                 ? isWindow
                 : mode.equals("union")
-                    ? name.equals(HIDDEN + "time")
+                    ? name.equals(HIDDEN + "time") || name.equals(SharedPlans.ARRIVED)
                     : mode.equals("pairs") && name.startsWith(HIDDEN) && !isWindow;
         if (wanted) {
           hidden.add(column);
@@ -1001,7 +1001,7 @@ public class QueryPlans {
       for (Iterator items = plan.children().iterator(); items.hasNext(); ) {
         LogicalPlan child = (LogicalPlan) items.next();
         Carried part = carry(child);
-        if (part.hidden.size() != 1) {
+        if (part.hidden.size() != 2) {
           throw new NotPossible("Union\t" + line(child));
         }
         List columns = list(child.output());
@@ -1021,8 +1021,7 @@ public class QueryPlans {
                 ? (Object) unionColumns.get(n)
                 : alias((Attribute) unionColumns.get(n), wanted.name(), wanted.exprId()));
       }
-      List last = new ArrayList();
-      last.add(unionColumns.get(ids.size()));
+      List last = unionColumns.subList(ids.size(), unionColumns.size());
       columns.addAll(last);
       return new Carried(new Project(seq(columns), union), last);
     }

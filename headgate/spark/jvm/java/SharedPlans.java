@@ -51,7 +51,7 @@ import scala.runtime.AbstractPartialFunction;
 public class SharedPlans {
   private static final String MASK = "__hg_mask";
   private static final String MEMBER = "__hg_member";
-  private static final String ARRIVED = "_arrived_at_s";
+  static final String ARRIVED = "_arrived_at_s";
 
   private static final Set NEVER_FAIL =
       words(

@@ -229,7 +229,7 @@ class Analyst:
         return SessionPlans(*self.plans.sessions(_plan(reading)))
 
     def over_union(self, reading: Reading) -> Plan:
-        """Return a plan of a union, with the time of each tuple.
+        """Return a plan of a union, with arrival and time of each tuple.
 
         Raises:
             NotPossible: a part is not a SELECT from a stream.

@@ -230,7 +230,7 @@ class Plans:
         return [Plan(row_plan, self) for row_plan in java]
 
     def union(self, plan: Plan) -> Plan:
-        """Return a union with the time of each tuple as its last column."""
+        """Return a union with arrival and time of each tuple as its last columns."""
         return self._rewritten(lambda: self.queries.union(plan.java))[0]
 
     def windows(self, plan: Plan) -> tuple[Plan, bool]:

@@ -23,7 +23,7 @@ from headgate.extensions import (
 )
 from headgate.spark.jvm.types import part_of
 from headgate.spark.sources.files.file_bytes import FileUnreadable
-from headgate.spark.sources.files.file_versions import FileVersion, end_of_lines
+from headgate.spark.sources.files.file_versions import FileVersion, end_of_lines, is_text
 from headgate.spark.sources.files.parquet_files import read_parquet
 from headgate.spark.sources.files.text_files import CORRUPT, TextReader
 
@@ -252,6 +252,10 @@ class DirectorySource(Source):
         more = f" (and {len(causes) - 1} more files)" if len(causes) > 1 else ""
         return f"{self.folder / name} cannot be read{more}: {cause}"
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._files
+
     def _file(self, name: str) -> _File | None:
         """Return what is known of a file that was not read yet; None if it is gone."""
         try:
@@ -292,7 +296,7 @@ class DirectorySource(Source):
                     continue
                 if name.startswith((".", "_")) or not fnmatch.fnmatchcase(name, pattern):
                     continue
-                if not _is_text(name):
+                if not is_text(name):
                     self._pass_over(name, "files whose names are not UTF-8", "rename them")
                     continue
                 if self._leads_out(entry):
@@ -333,14 +337,6 @@ def _is_of_contents(error: Exception) -> bool:
     if isinstance(error, OSError):
         return error.errno is None  # Arrow found corrupt data
     return not isinstance(error, MemoryError)
-
-
-def _is_text(name: str) -> bool:
-    """Return True if a file's name is valid UTF-8, as the journal requires."""
-    try:
-        return bool(name.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def _lower(options: Mapping[str, str]) -> dict[str, str]:

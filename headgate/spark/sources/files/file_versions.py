@@ -77,3 +77,11 @@ def _bytes(file: Path, begin: int, end: int) -> bytes:
         raise
     except OSError as error:
         raise FileUnreadable(error.strerror or str(error)) from error
+
+
+def is_text(name: str) -> bool:
+    """Return True if a file's name is valid UTF-8, as the journal requires."""
+    try:
+        return bool(name.encode())
+    except UnicodeEncodeError:
+        return False
