@@ -17,6 +17,8 @@ OWN_MEASURES = {
     "results": ("results", "tuples"),
     "tuples_in": ("tuples taken in", "tuples"),
     "seconds": ("duration", "s"),
+    "stretch": ("duration over the time of arrivals", ""),
+    "cpu_s": ("CPU time of the simulation", "s"),
     "decisions": ("decisions", ""),
     "bytes_seconds": ("queue size, sum over time", "bytes · s"),
     "overhead": ("overhead", "s"),
