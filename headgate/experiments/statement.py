@@ -310,10 +310,10 @@ class MeanOverTime:
 
 @dataclass(frozen=True, kw_only=True)
 class Reaches:
-    """One curve over another reaches a bound at some x."""
+    """One curve over another, or a curve itself, reaches a bound at some x."""
 
     of: str
-    to: str
+    to: str = ""
     least: float
     panel: int = 0
 
@@ -326,7 +326,8 @@ class Reaches:
     def measured(self, values: Values) -> str:
         pairs = zip(values.x[self.panel], self._ratios(values), strict=True)
         parts = ", ".join(f"{ratio:.3g} at {x}" for x, ratio in pairs)
-        return f"{self.of} / {self.to}: {parts}"
+        what = f"{self.of} / {self.to}" if self.to else self.of
+        return f"{what}: {parts}"
 
 
 def _span(numbers: Sequence[float]) -> str:
