@@ -5,6 +5,8 @@ from html import escape
 from math import ceil, floor, inf, log10
 from typing import Any
 
+from headgate.experiments.number_text import number_text
+
 WIDTH, HEIGHT = 640, 330
 LEFT, RIGHT, TOP, BOTTOM = 74, 16, 14, 52
 LEGEND_ROW, LETTER = 19, 6.7
@@ -68,7 +70,9 @@ class _Chart:
         self.log = apart and self.kind != "stacked"
         low, high = min(numbers, default=0.0), max(numbers, default=1.0)
         if self.log:
-            self.low, self.high = _decades(min(positive), max(positive))
+            # The least bar must be seen, too.
+            least = min(positive) / 2 if self.bars else min(positive)
+            self.low, self.high = _decades(least, max(positive))
         else:
             near = low > 0.6 * high and not self.bars  # far from 0, such as scores around 1
             self.low = low - 0.1 * (high - low) if near and high > low else min(0.0, low)
@@ -132,9 +136,8 @@ class _Chart:
         for value in _log_ticks(self.low, self.high) if self.log else _ticks(self.low, self.high):
             y = self._y(value)
             parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
-            parts.append(
-                f'<text x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{_text(value)}</text>'
-            )
+            place = f'x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end"'
+            parts.append(f"<text {place}>{number_text(value)}</text>")
         middle = (TOP + HEIGHT - BOTTOM) / 2
         place = f'transform="translate(14 {middle}) rotate(-90)"'
         label = _label(self.panel["y"])
@@ -151,9 +154,9 @@ class _Chart:
             marks = [(float(place), str(value)) for place, value in enumerate(values)]
         elif self.kind in ("scatter", "time"):
             ticks = _log_ticks if self.x_log else _ticks
-            marks = [(tick, _text(tick)) for tick in ticks(self.x_low, self.x_high)]
+            marks = [(tick, number_text(tick)) for tick in ticks(self.x_low, self.x_high)]
         else:
-            marks = [(float(value), _text(float(value))) for value in values]
+            marks = [(float(value), number_text(float(value))) for value in values]
         last = -inf
         for value, text in marks:
             x = self._x(value)
@@ -195,7 +198,7 @@ class _Chart:
     def _dot(self, x: float, y: float, color: str, label: str) -> str:
         return (
             f'<circle cx="{self._x(x):.1f}" cy="{self._y(y):.1f}" r="3.2" fill="{color}">'
-            f"<title>{escape(label)}: {_text(y)} at {_text(x)}</title></circle>"
+            f"<title>{escape(label)}: {number_text(y)} at {number_text(x)}</title></circle>"
         )
 
     def _scatter(self) -> list[str]:
@@ -247,7 +250,7 @@ class _Chart:
         return (
             f'<rect x="{x:.1f}" y="{top:.1f}" width="{width - 1:.1f}"'
             f' height="{max(0.0, bottom - top):.1f}" fill="var(--c{number % 10})">'
-            f"<title>{escape(label)}: {_text(value)}</title></rect>"
+            f"<title>{escape(label)}: {number_text(value)}</title></rect>"
         )
 
     def _legend_places(self) -> list[tuple[float, int]]:
@@ -314,20 +317,6 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 def _decades(low: float, high: float) -> tuple[float, float]:
     return 10.0 ** (floor(10 * log10(low * 0.9)) / 10), 10.0 ** (ceil(10 * log10(high * 1.1)) / 10)
-
-
-def _text(value: float) -> str:
-    """Return a short text of a number.
-
-    >>> _text(0.25), _text(12_000.0), _text(2e6), _text(3e-5)
-    ('0.25', '12 000', '2e6', '3e-5')
-    """
-    if value == 0:
-        return "0"
-    if 1e-3 <= abs(value) < 1e5:
-        return f"{float(f'{value:.4g}'):,.6g}".replace(",", " ")
-    mantissa, _, power = f"{value:.2e}".partition("e")
-    return f"{float(mantissa):g}e{int(power)}"
 
 
 def _label(axis: dict[str, Any]) -> str:

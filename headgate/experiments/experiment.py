@@ -81,6 +81,7 @@ class Panel:
             order. The panel is left out if the folder of traces does not have them.
         every_s: in a panel over time, how far apart the samples are, in seconds.
         until_s: when the last sample is taken.
+        repeats: how often a run is repeated to measure `cpu_s`.
     """
 
     title: str
@@ -97,6 +98,7 @@ class Panel:
     traces: tuple[str, ...] = ()
     every_s: float = 0.0
     until_s: float = 0.0
+    repeats: int = 1
 
     def run(self, curve: Curve, x: Value, seed: int, *, quick: bool) -> Run:
         """Return the run that has the value of a curve at x."""
@@ -118,6 +120,7 @@ class Panel:
             seed=seed,
             every_s=self.every_s,
             until_s=self.until_s,
+            repeats=self.repeats,
         )
 
 

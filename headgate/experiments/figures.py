@@ -17,12 +17,18 @@ OWN_MEASURES = {
     "results": ("results", "tuples"),
     "tuples_in": ("tuples taken in", "tuples"),
     "seconds": ("duration", "s"),
+    "stretch": ("duration over the time of arrivals", ""),
+    "cpu_s": ("CPU time of the simulation", "s"),
     "decisions": ("decisions", ""),
     "bytes_seconds": ("queue size, sum over time", "bytes · s"),
     "overhead": ("overhead", "s"),
     "delay": ("response less ideal time, mean", "s"),
     "charge": ("policy in charge", "position in the library"),
     "pending_now": ("queue size", "tuples"),
+}
+"""Name and unit of the measures that are not in `headgate.metrics`."""
+
+OF_INTERVALS = {
     "pending": ("queue size, mean of an interval", "tuples"),
     "mean_response_s": ("response, mean of an interval", "s"),
     "norm_response_s": ("response, ℓ2 norm of an interval", "s"),
@@ -30,7 +36,7 @@ OWN_MEASURES = {
     "norm_slowdown": ("slowdown, ℓ2 norm of an interval", ""),
     "output_per_s": ("output rate", "1/s"),
 }
-"""Name and unit of the measures that are not in `headgate.metrics`, or are of intervals."""
+"""Name and unit of measures over time. Some have the names of measures of a whole run."""
 
 
 def figure_of(
@@ -82,7 +88,8 @@ def _settings(experiment: Experiment, quick: bool) -> dict[str, Any]:
 
 
 def _panel(panel: Panel, summaries: Sequence[Summary], quick: bool) -> dict[str, Any]:
-    name, unit = panel.y or _name_of(panel.measure)
+    over_time = OF_INTERVALS.get(panel.measure) if panel.kind == "time" else None
+    name, unit = panel.y or over_time or _name_of(panel.measure)
     x: dict[str, Any] = {"name": panel.x.name, "unit": panel.x.unit}
     by_curve: dict[int, dict[Any, dict[str, Summary]]] = defaultdict(lambda: defaultdict(dict))
     instants = sorted({summary.at_s for summary in summaries if summary.at_s is not None})

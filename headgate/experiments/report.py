@@ -33,7 +33,8 @@ table{border-collapse:collapse;width:100%;background:var(--paper)}
 td,th{border:1px solid var(--grid);padding:.35rem .6rem;text-align:left;vertical-align:top}
 section{background:var(--paper);border:1px solid var(--grid);border-radius:8px;
 padding:1rem 1.25rem;margin:1.25rem 0}
-.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,470px),1fr));gap:1rem}
+.list td:nth-child(1){width:7rem}.list td:nth-child(2){width:55%}
+.charts{margin-bottom:1rem;display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,470px),1fr));gap:1rem}
 figure{margin:0;max-width:700px}figcaption{font-weight:600;font-size:.95rem;margin-bottom:.3rem}
 svg{width:100%;height:auto;display:block}.soft{color:var(--soft);font-size:.9rem}
 .yes{color:var(--yes)}.partly{color:var(--partly)}.no{color:var(--no)}
@@ -155,7 +156,7 @@ def _first_page(figures: Sequence[Mapping[str, Any]]) -> str:
     )
     for paper in _papers(figures):
         body.append(f'<h2><a href="{paper}.html">{escape(TITLES[paper])}</a></h2>')
-        body.append("<table><tr><th>figure</th><th>what</th><th>statements</th></tr>")
+        body.append('<table class="list"><tr><th>figure</th><th>what</th><th>statements</th></tr>')
         for figure in _of_paper(paper, figures):
             verdicts = ", ".join(
                 f'<span class="{verdict} verdict">{number} {VERDICTS[verdict]}</span>'

@@ -6,6 +6,8 @@ from itertools import pairwise
 from math import inf, isnan, nan
 from typing import Literal, Protocol
 
+from headgate.experiments.number_text import number_text
+
 Verdict = Literal["yes", "partly", "no"]
 Value = float | int | str
 
@@ -184,7 +186,7 @@ class Best:
         beaten = [pair for pair in pairs if not self._meets(pair[1], pair[3])]
         x, value, best, other = (beaten or pairs or [("", nan, "no other", nan)])[-1]
         where = f"best at {len(pairs) - len(beaten)} of {len(pairs)} x values"
-        return f"{self.label}: {where}; at {x} {value:.4g}, {best} {other:.4g}"
+        return f"{self.label}: {where}; at {x} {number_text(value)}, {best} {number_text(other)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +216,9 @@ class Ordered:
         if not places:
             return f"{self.at} was not run"
         row = self._row(values, places[-1])
-        parts = (f"{label} {value:.4g}" for label, value in zip(self.labels, row, strict=True))
+        parts = (
+            f"{label} {number_text(value)}" for label, value in zip(self.labels, row, strict=True)
+        )
         return f"at {values.x[self.panel][places[-1]]}: " + ", ".join(parts)
 
 
@@ -273,7 +277,7 @@ class Trend:
         ends = line if self.rises else line[::-1]
         what = f"{self.of} / {self.to}" if self.to else self.of
         what = f"{what} − {self.minus}" if self.minus else what
-        return f"{what} from {ends[0]:.4g} to {ends[-1]:.4g}"
+        return f"{what} from {number_text(ends[0])} to {number_text(ends[-1])}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,15 +309,17 @@ class MeanOverTime:
 
     def measured(self, values: Values) -> str:
         means = sorted(self._means(values).items(), key=lambda pair: pair[1])
-        return "mean over time: " + ", ".join(f"{label} {value:.4g}" for label, value in means)
+        return "mean over time: " + ", ".join(
+            f"{label} {number_text(value)}" for label, value in means
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reaches:
-    """One curve over another reaches a bound at some x."""
+    """One curve over another, or a curve itself, reaches a bound at some x."""
 
     of: str
-    to: str
+    to: str = ""
     least: float
     panel: int = 0
 
@@ -325,12 +331,14 @@ class Reaches:
 
     def measured(self, values: Values) -> str:
         pairs = zip(values.x[self.panel], self._ratios(values), strict=True)
-        parts = ", ".join(f"{ratio:.3g} at {x}" for x, ratio in pairs)
-        return f"{self.of} / {self.to}: {parts}"
+        parts = ", ".join(f"{number_text(ratio, 3)} at {x}" for x, ratio in pairs)
+        what = f"{self.of} / {self.to}" if self.to else self.of
+        return f"{what}: {parts}"
 
 
 def _span(numbers: Sequence[float]) -> str:
     if not numbers:
         return "not run"
     low, high = min(numbers), max(numbers)
-    return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+    texts = dict.fromkeys((number_text(low, 3), number_text(high, 3)))
+    return " to ".join(texts)

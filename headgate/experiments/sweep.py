@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,10 +11,11 @@ from headgate.experiments.run import Run, measured, sources
 
 SCHEMA = "key STRING, measure STRING, at_s DOUBLE, value DOUBLE"
 
-WAVE_S = 15.0
+WAVE_S = 30.0
 """A job has as many runs as take about this long. An interrupted sweep loses one job at most."""
 
-MOST_A_WAVE = 400
+LEAST_A_CORE, MOST_A_WAVE = 8, 400
+"""After the first job, which also compiles: most runs are so short that a job costs more."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of runs that are done, and of all."""
@@ -49,6 +51,7 @@ def sweep(
     have = {row.key for row in results(session, cache).select("key").distinct().collect()}
     texts = [run.text for key, run in by_key.items() if key not in have]
     total, done, wave = len(by_key), len(by_key) - len(texts), 2 * _cores(session)
+    run_s = inf
     progress(done, total)
     while texts:
         batch, texts = texts[:wave], texts[wave:]
@@ -56,8 +59,9 @@ def sweep(
         _run_all(session, batch, cache)
         done += len(batch)
         progress(done, total)
-        run_s = (time.monotonic() - began_s) / len(batch)
-        wave = max(2 * _cores(session), min(MOST_A_WAVE, 4 * wave, int(WAVE_S / run_s)))
+        # The machine may have been busy with other work, so the fastest job counts.
+        run_s = min(run_s, (time.monotonic() - began_s) / len(batch))
+        wave = max(LEAST_A_CORE * _cores(session), min(MOST_A_WAVE, 4 * wave, int(WAVE_S / run_s)))
     return results(session, cache)
 
 

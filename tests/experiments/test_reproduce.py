@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -156,6 +158,46 @@ def test_figures_share_runs_and_a_second_sweep_runs_nothing(
     )  # fmt: skip
     assert progress == [(8, 8)]
     assert again.figures[1]["panels"] == swept.figure("sharaf-12")["panels"]
+
+
+def test_an_interrupted_sweep_continues_after_its_last_job(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    experiments = [smaller("bz-13", SHARES)]
+    seen: list[tuple[int, int]] = []
+
+    def interrupt(done: int, total: int) -> None:
+        seen.append((done, total))
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(experiments, seeds=3, cache=tmp_path, session=spark, progress=interrupt)
+    (_, (done, total)) = seen
+    assert 0 < done < total
+    again: list[tuple[int, int]] = []
+    reproduce(
+        experiments, seeds=3, report=tmp_path / "report", cache=tmp_path, session=spark,
+        progress=lambda done, total: again.append((done, total)),
+    )  # fmt: skip
+    assert again[0] == (done, total)
+    assert again[-1] == (total, total)
+
+
+CLUSTER = ("local[2]", "local-cluster[2,1,1024]")
+
+
+@pytest.mark.long
+def test_a_cluster_of_two_workers_gives_the_same_numbers_to_the_digit(tmp_path: Path) -> None:
+    answers = []
+    for master in CLUSTER:
+        place = tmp_path / master
+        words = ["reproduce", "bz-13", "sharaf-35", "--quick", "--json", "--master", master]
+        folders = ["--cache", str(place / "cache"), "--report", str(place / "report")]
+        program = [sys.executable, "-m", "headgate.cli", *words, *folders]
+        answers.append(subprocess.run(program, capture_output=True, check=True, text=True).stdout)
+    local, cluster = map(json.loads, answers)
+    assert local == cluster
 
 
 @pytest.mark.long

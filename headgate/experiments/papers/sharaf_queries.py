@@ -1,4 +1,6 @@
-"""Sharaf's other figures of chapter 3, over time and of other queries: 11, 14 to 24, 26 (§3.8)."""
+"""Sharaf's figures of other queries and of trade-offs: 11, 14 to 16, 21 to 24, 26 (§3.8)."""
+
+from dataclasses import replace
 
 from headgate.experiments.experiment import Axis, Curve, Experiment, Panel
 from headgate.experiments.papers.sharaf_setting import (
@@ -11,46 +13,11 @@ from headgate.experiments.papers.sharaf_setting import (
 )
 from headgate.experiments.statement import (
     Best,
-    MeanOverTime,
     Ordered,
     Ratio,
     Trend,
     lower,
 )
-
-OVER_TIME = {"queries": 500, "tuples": 20_000, "utilisation": 0.95}
-
-
-def _over_time(figure: int, title: str, measure: str, best: str, *others: str) -> Experiment:
-    return Experiment(
-        id=f"sharaf-{figure:02}",
-        paper="sharaf",
-        figure=str(figure),
-        title=f"{title} over time",
-        note=f"{NOTE} Utilization 0.95.",
-        panels=(
-            Panel(
-                title=f"{title} over time",
-                kind="time",
-                testbed="sharaf",
-                options=OVER_TIME,
-                quick={"queries": 100},
-                x=Axis(name="time", unit="s", values=(0,)),
-                curves=curves("FCFS", best, *others),
-                measure=measure,
-                every_s=1.0,
-                until_s=50.0,
-            ),
-        ),
-        statements=(
-            statement(
-                f"{best} is best over time.",
-                MeanOverTime(labels=(best,)),
-                why="A mean over seconds weighs a second with few results as much as one with "
-                "many; per result, see the figures by load.",
-            ),
-        ),
-    )
 
 
 def _aggregates(figure: int, title: str, values: tuple[float, ...]) -> Experiment:
@@ -86,6 +53,7 @@ def _aggregates(figure: int, title: str, values: tuple[float, ...]) -> Experimen
     )
 
 
+LOWEST, HIGHEST = "mean_slowdown:class=cost0_s10", "mean_slowdown:class=cost0_s100"
 LOW, HIGH = (0.1, 0.3, 0.5), (0.7, 0.8, 0.9, 0.95)
 QUERIES = (
     Experiment(
@@ -141,13 +109,34 @@ QUERIES = (
                 curves=curves("HR", "HNR", "BSD"),
                 measure="mean_slowdown:class=cost0_s{x}",
             ),
+            Panel(
+                title="bias: slowdown at selectivity 0.1 over that at 1.0",
+                kind="bars",
+                testbed="sharaf",
+                options={
+                    "queries": 500, "tuples": 20_000, "utilisation": 0.95, "by_class": True
+                },
+                quick={"tuples": 3_000},
+                x=Axis(name="selectivities", values=("0.1 over 1.0",)),
+                curves=tuple(
+                    replace(
+                        curve, measure=LOWEST, over=replace(curve, measure=HIGHEST)
+                    )
+                    for curve in curves("HR", "HNR", "BSD")
+                ),
+                measure=LOWEST,
+                y=("slowdown over slowdown", ""),
+            ),
         ),
         statements=(
             statement(
-                "HR is unfair to queries of low selectivity, HNR less so, BSD least.",
-                Ordered(labels=("BSD", "HNR", "HR"), at=10, tolerance=0.0),
-                Trend(of="HR", rises=False), Trend(of="HNR", rises=False),
-            why="HR is by far the most unfair, but HNR and BSD are close at the lowest one.",
+                "HR is unfair to queries of low selectivity.",
+                Trend(of="HR", rises=False, by=2.0),
+                Ratio(of="HR", to="HNR", least=1.0, at=10),
+            ),
+            statement(
+                "HNR is less biased than HR, and BSD less than HNR.",
+                Ordered(labels=("BSD", "HNR", "HR"), tolerance=0.0, panel=1),
             ),
         ),
     ),
@@ -238,10 +227,6 @@ QUERIES = (
             ),
         ),
     ),
-    _over_time(17, "Response time", "mean_response_s", "HR", "HNR", "BRT"),
-    _over_time(18, "Slowdown", "mean_slowdown", "HNR", "HR", "BSD"),
-    _over_time(19, "ℓ2 norm of response times", "norm_response_s", "BRT", "HR", "BSD"),
-    _over_time(20, "ℓ2 norm of slowdowns", "norm_slowdown", "BSD", "LSF", "HNR"),
     Experiment(
         id="sharaf-21",
         paper="sharaf",

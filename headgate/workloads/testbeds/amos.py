@@ -9,7 +9,7 @@ sets the utilization.
 """
 
 from collections.abc import Callable
-from math import ceil
+from math import ceil, prod
 
 from headgate.model.network.network import Box, Network, Path
 from headgate.model.network.operator import Operator
@@ -52,6 +52,35 @@ def plan_1(
     return _testbed(
         "amos plan 1", network, 1, utilisation, rate_per_s, tuples, every_s, swing, seed
     )
+
+
+def line(
+    *,
+    operators: int = 30,
+    utilisation: float = 0.8,
+    rate_per_s: float = 100.0,
+    tuples: int = 20_000,
+    every_s: float = 5.0,
+    swing: float = 0.75,
+    seed: int = 0,
+) -> Testbed:
+    """Return one stream through any number of equal operators (§4.1: plans of 2 to 90 operators).
+
+    All plans let through the same share of the tuples as plan 1 does.
+    """
+    whole("amos", operators=operators)
+    passing = prod(selectivity for selectivity, _ in PLAN_1) ** (1 / operators)
+
+    def network(unit_s: float) -> Network:
+        filters = (_select(passing, unit_s),) * operators
+        query = Query(name="line", sql="SELECT * FROM data1", query_class="all")
+        path = Path(query=query, stream="data1", operators=filters)
+        return Network((_stream("data1"),), CLASSES, (path,))
+
+    return _testbed(
+        f"amos line of {operators}", network, 1, utilisation, rate_per_s, tuples, every_s, swing,
+        seed,
+    )  # fmt: skip
 
 
 def plan_2(

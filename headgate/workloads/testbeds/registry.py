@@ -89,9 +89,9 @@ _FAMILIES = (
     ),
     Family(
         "amos",
-        "two query plans under Poisson arrivals whose mean keeps changing (AMoS §4.1)",
+        "query plans under Poisson arrivals whose mean keeps changing (AMoS §4.1)",
         "plan",
-        {"1": Variant(amos.plan_1), "2": Variant(amos.plan_2)},
+        {"1": Variant(amos.plan_1), "2": Variant(amos.plan_2), "line": Variant(amos.line)},
     ),
     Family(
         "bz",
