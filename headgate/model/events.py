@@ -83,6 +83,8 @@ class StepFinished:
     """By unit, how many tuples of the call it has dropped. Empty where none has."""
     samples: tuple[ConditionSample, ...] = ()
     """Samples of the units whose conditions were measured after the call."""
+    commit_s: float = 0.0
+    """The time from the first result that was written to the commit, if the engine measures it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Never prints to a screen.
 
 from headgate.runtime.describe.drawing import Drawing, drawn, write_page
 from headgate.runtime.describe.explanation import Explanation, explained
+from headgate.runtime.live.call_file import past_why
 from headgate.runtime.live.check import Checked, check
 from headgate.runtime.live.headgate import Headgate
 from headgate.runtime.live.history import past
@@ -41,6 +42,7 @@ __all__ = [
     "load",
     "load_module",
     "past",
+    "past_why",
     "replay",
     "results",
     "simulate",

@@ -73,7 +73,7 @@ class Running:
         self._timed = Timed(self.scheduler)
         self._metrics, self._lock = RunMetrics(network, table), threading.Lock()
         self._last_minute = LastMinute()
-        self.call_log = CallLog(engine.first_trains)
+        self.call_log = CallLog(engine.first_trains, self.scheduler.decisions)
         self._bound: dict[int, LiveQuery] = {}
         self._warned: set[int] = set()
         """The queries that were warned of."""
