@@ -23,6 +23,7 @@ from headgate.policies import policies
 from headgate.runtime import Headgate
 from headgate.server.address import Address
 from headgate.server.admission import Admission
+from headgate.server.change_routes import add_changes
 from headgate.server.control import Control
 from headgate.server.limits import BACKLOG, HEADER_BYTES, Connection, LimitedBody
 from headgate.server.page_routes import add_page
@@ -31,7 +32,6 @@ from headgate.server.updates import Updates
 
 log = logging.getLogger("headgate.server")
 
-Text = Annotated[str, Body(embed=True)]
 HEALTH = {"/health": "healthy", "/ready": "ready"}
 """What supervisors ask, and the key of the answer that decides between the codes 200 and 503."""
 
@@ -53,7 +53,6 @@ def control_app(
         updates: what the streams of events send.
     """
     app = FastAPI(openapi_url=None)
-    turn = threading.Lock()
     collector = RunCollector(gate)
     app.add_middleware(LimitedBody)
 
@@ -147,11 +146,6 @@ def control_app(
     ) -> dict[str, Any]:
         return gate.why(name, committed_at_s)
 
-    @app.patch("/queries/{name}")
-    def set_query(name: str, change: Annotated[dict[str, Any], Body()]) -> dict[str, Any]:
-        with turn:
-            return gate.change_query(name, change)
-
     @app.get("/network")
     def network() -> dict[str, Any]:
         return gate.drawing().to_dict()
@@ -160,76 +154,18 @@ def control_app(
     def report() -> dict[str, Any]:
         return gate.report().to_dict()
 
-    @app.post("/add")
-    def add(
-        fragment: Annotated[dict[str, Any], Body()], where: str = "fragment"
-    ) -> dict[str, list[str]]:
-        with turn:
-            return {"added": gate.add(fragment, where)}
-
     @app.post("/check")
     def check(
         fragment: Annotated[dict[str, Any], Body()], where: str = "fragment"
     ) -> dict[str, list[str]]:
         return {"checked": gate.check(fragment, where)}
 
-    @app.delete("/queries/{name}")
-    def drop_query(name: str) -> dict[str, str]:
-        with turn:
-            gate.drop_query(name)
-        return {"dropped": name}
-
-    @app.post("/queries/{name}/restart")
-    def restart(name: str) -> dict[str, str]:
-        with turn:
-            gate.restart_query(name)
-        return {"restarted": name}
-
-    @app.post("/queries/{name}/pause")
-    def pause(name: str) -> dict[str, str]:
-        with turn:
-            gate.pause_query(name)
-        return {"paused": name}
-
-    @app.post("/queries/{name}/resume")
-    def resume(name: str) -> dict[str, str]:
-        with turn:
-            gate.resume_query(name)
-        return {"resumed": name}
-
-    @app.put("/queries/{name}/sql")
-    def alter(
-        name: str, sql: Text, start_from: Annotated[str | None, Body(alias="from")] = None
-    ) -> dict[str, str | int]:
-        with turn:
-            version = gate.alter_query(name, sql=sql, start_from=start_from)
-        return {"altered": name, "version": version}
-
-    @app.delete("/streams/{name}")
-    def drop_stream(name: str) -> dict[str, str]:
-        with turn:
-            gate.drop_stream(name)
-        return {"dropped": name}
-
-    @app.put("/policy")
-    def set_policy(policy: Text) -> dict[str, str]:
-        with turn:
-            gate.set_policy(policy)
-            return {"policy": gate.policy_in_charge()}
-
-    @app.put("/specification")
-    def set_specification(
-        specification: Annotated[str | list[dict[str, Any]], Body(embed=True)],
-    ) -> dict[str, Any]:
-        with turn:
-            gate.set_specification(specification)
-        return {"specification": specification}
-
     @app.post("/stop")
     def end() -> dict[str, bool]:
         stop()
         return {"stopping": True}
 
+    add_changes(app, gate)
     add_page(app)
     return app
 

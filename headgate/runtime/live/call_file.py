@@ -12,10 +12,11 @@ from typing import Any
 from headgate.access import PRIVATE
 from headgate.errors import HeadgateError
 from headgate.model.query import QueryClass
+from headgate.policies.priority import PriorityPolicy
 from headgate.runtime.live.why import Members, why
 from headgate.runtime.policy_text import Spelled
 from headgate.runtime.run.call_log import CallLog
-from headgate.runtime.run.decisions import PriorityPolicy, ranking_of
+from headgate.runtime.run.decisions import ranking_of
 
 log = logging.getLogger("headgate")
 

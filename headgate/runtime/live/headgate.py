@@ -100,6 +100,8 @@ class Headgate(Commands):
             self._folder.release()
             raise
         super().__init__(chosen, membership, Rehearsal(self.state, self._settings.rehearsal_s))
+        if fresh:
+            self.changes.begin_fresh()
         self._engine: LiveEngine | None = None
         self._run: Running | None = None
 

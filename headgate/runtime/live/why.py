@@ -71,7 +71,7 @@ class Members:
 
     def class_of(self, units: Sequence[int]) -> QueryClass | None:
         """Return the class of a call, which is that of its first unit whose query is not gone."""
-        names = (self.names.get(unit) for unit in units)
+        names = (self.names.get(unit, "") for unit in units)
         return next((self.classes[name] for name in names if name in self.classes), None)
 
 

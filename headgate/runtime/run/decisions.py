@@ -228,17 +228,20 @@ class Decisions:
         page, places = self._pages[-1] if self._pages else None, network.places
         if page is None or page.places is not places or len(page.blocks) >= BLOCKS_A_PAGE:
             priorities = [query_class.priority for query_class in network.classes]
-            page = Page(places, priorities, number, np.zeros((len(visible), WORDS), dtype=np.uint64))
+            page = Page(
+                places, priorities, number, np.zeros((len(visible), WORDS), dtype=np.uint64)
+            )
             self._pages.append(page)
             self.size_bytes += page.stored.nbytes
-        rows = visible[units]
-        rows["ready"][np.searchsorted(units, chosen)] = True  # they were, when it was decided
-        words = rows.view(np.uint64).reshape(-1, WORDS)
-        changed = (page.stored[units] != words).any(axis=1)
-        if not changed.any():
+        words = visible.view(np.uint64).reshape(-1, WORDS)
+        # Units that were chosen are compared with their rows after the choice, and so stored again.
+        changed = units[(page.stored[units] != words[units]).any(axis=1)]
+        if not len(changed):
             return
-        page.stored[units] = words
-        data = zlib.compress(words[changed].tobytes(), 1)
-        block = Block(number, units[changed].astype(np.int32), data)
+        rows = visible[changed]
+        rows["ready"][np.isin(changed, chosen)] = True  # they were, when it was decided
+        page.stored[changed] = rows.view(np.uint64).reshape(-1, WORDS)
+        data = zlib.compress(rows.tobytes(), 1)
+        block = Block(number, changed.astype(np.int32), data)
         page.blocks.append(block)
         self.size_bytes += block.size_bytes
