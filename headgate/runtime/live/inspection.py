@@ -76,7 +76,7 @@ class Inspection:
 
         If the policy has failed, the answer says why, and which one decides in its place.
         """
-        name = self._spelling or self.policy.name
+        name = self.policy_text
         engine, run = self._membership.engine, self._membership.run
         if run is not None and run.scheduler.policy_error:
             return f"{name}, replaced by {run.scheduler.policy.name}: {run.scheduler.policy_error}"

@@ -14,6 +14,7 @@ from headgate.policies.amos import Amos
 from headgate.runtime.live.changes import FILE, Changes, Standing
 from headgate.runtime.live.headgate import Headgate
 from headgate.runtime.pipeline import policy_of
+from headgate.runtime.policy_text import Spelled
 from headgate.runtime.views import reading_order
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ def load(
     headgate = Headgate(
         spark,
         state=state or File(pipeline.state),
-        policy=policy_of(pipeline, standing.policy if policy is None else policy),
+        policy=Spelled(standing.policy).make()
+        if policy is None and standing.policy is not None
+        else policy_of(pipeline, policy),
         classes={name: vars(section) for name, section in pipeline.classes.items()},
         master=pipeline.spark.master,
         spark_config=pipeline.spark.config,

@@ -287,7 +287,7 @@ class Way:
             quota = None if decision is None else decision.quotas.get(own_class.name)
             if quota is not None:
                 left_s = quota.granted_s - quota.used_s
-                text += f" and {left_s * 1000:.3g} ms of its quota left"
+                text += f" and {left_s:.3g} s of its quota left"
         elif priority is not None and own_priority is not None:
             text += f"; its priority was {priority:.4g} against {own_priority:.4g}"
         if len(other.call.units) > 1:
