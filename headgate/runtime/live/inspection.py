@@ -13,6 +13,7 @@ from headgate.runtime.describe.drawing import Drawing
 from headgate.runtime.describe.explanation import Explanation
 from headgate.runtime.live.changes import Changes
 from headgate.runtime.live.handle import QueryHandle
+from headgate.runtime.live.live_cell import overview_html, watch
 from headgate.runtime.live.overview import overview_of
 from headgate.runtime.live.status import drawing_of, explanation_of, health_of, starting, status_of
 from headgate.runtime.live.why import why_of
@@ -144,6 +145,16 @@ class Inspection:
             RequestRefused: no call with results is recorded.
         """
         return why_of(self._membership, self._membership.run_for("why"), name, at_s)
+
+    def watch(self, *, seconds: float = 60.0, every_s: float = 1.0) -> None:
+        """Show the classes in the cell of a notebook, until the time is up or the cell is stopped.
+
+        Stopping the cell does not stop the run.
+        """
+        watch(self, seconds=seconds, every_s=every_s)
+
+    def _repr_html_(self) -> str:
+        return overview_html(self.overview())
 
     def responses(self) -> tuple[dict[str, Histogram], dict[str, Histogram]]:
         """Return histograms of the response times of this run, by query and by class."""

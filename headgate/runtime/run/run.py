@@ -99,7 +99,7 @@ class Running:
 
     def start(self, listeners: Sequence[Listener], *, record: bool) -> None:
         """Start ingest and the loop."""
-        heard = [self._hear, *map(Guarded, listeners)]
+        heard: list[Listener] = [self._hear, *map(Guarded, listeners)]
         if self._traces:
             heard.append(Guarded(Spans(lambda: self.scheduler.network)))
         observed: Engine = Observed(self.engine, heard)

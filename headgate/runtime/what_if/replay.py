@@ -90,6 +90,9 @@ class Replay:
         """Whether the error is within `BAR` in every class."""
         return all(calibration.holds for calibration in self.calibration)
 
+    def _repr_html_(self) -> str:
+        return "".join(report._repr_html_() for report in (self.measured, *self.reports))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
         return {

@@ -1,4 +1,4 @@
-// The network: streams, the parts that queries share, queries and sinks. Width is rate, colour is
+// The network: streams, the parts that queries share, queries and sinks. Width is rate, color is
 // the tuples that wait; a click leads to the query.
 
 import { ask } from "./api.js";
@@ -112,7 +112,7 @@ export function networkView(goTo) {
     picture.replaceChildren(drawn("svg", { viewBox: `0 0 ${WIDTH} ${height}`, width: WIDTH, height, role: "group" }, ...arrows, ...boxes));
   }
 
-  function colour(state) {
+  function paint(state) {
     const queries = state.queries;
     const most = Math.max(1, ...Object.values(queries).flatMap((row) => [row.tuples_per_s ?? 0, row.results_per_s ?? 0]));
     const stroke = (value) => String(1 + (Math.sqrt((value ?? 0) / most)) * MOST_STROKE);
@@ -153,13 +153,13 @@ export function networkView(goTo) {
     node: element(
       "div", {},
       element("h1", {}, "Network"),
-      element("p", { class: "quiet" }, "Streams, shared parts, queries and sinks. The width of an arrow is its rate. The colour of a query is how many tuples wait:"),
+      element("p", { class: "quiet" }, "Streams, shared parts, queries and sinks. The width of an arrow is its rate. The color of a query is how many tuples wait:"),
       element("p", { class: "legends" }, ...legend),
       problem, element("section", { class: "panel" }, picture),
     ),
     update(state) {
-      if (performance.now() - asked_ms > EVERY_MS) show().then(() => colour(state));
-      else colour(state);
+      if (performance.now() - asked_ms > EVERY_MS) show().then(() => paint(state));
+      else paint(state);
     },
   };
 }

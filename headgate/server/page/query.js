@@ -155,7 +155,7 @@ function showExplanation(list, sql, facts) {
   list.replaceChildren(
     ...rows.filter(([, text]) => text != null && text !== "").flatMap(([label, text]) => [
       element("dt", {}, label),
-      element("dd", {}, String(text)),
+      element("dd", { class: label === "SQL of the group" ? "sql" : "" }, String(text)),
     ]),
   );
 }
