@@ -164,7 +164,9 @@ ROOMS = {
         f"members run describe recording {RUNTIME_LEAVES}", "pyspark pyarrow"
     ),
     "runtime.members": runtime_room("run views", "pyspark pyarrow"),
-    "runtime.run": runtime_room("run.spark_room recording listeners", "pyspark pyarrow"),
+    "runtime.run": runtime_room(
+        "run.spark_room recording listeners", "pyspark pyarrow opentelemetry", "opentelemetry"
+    ),
     "runtime.run.spark_room": runtime_room("", "pyspark pyarrow", "spark.room"),
     "runtime.describe": runtime_room("recording"),
     "runtime.what_if": runtime_room(f"recording {RUNTIME_LEAVES}"),

@@ -79,7 +79,12 @@ def run(request: options.RunOptions) -> None:
         )  # fmt: skip
     else:
         policy, fresh = chosen[0], request.fresh
-        reports = [run_one(pipeline, policy, seconds=seconds, fresh=fresh, address=address)]
+        reports = [
+            run_one(
+                pipeline, policy, seconds=seconds, fresh=fresh, address=address,
+                by_option=request.policy is not None,
+            )
+        ]  # fmt: skip
     if request.as_json:
         print(json.dumps([report.to_dict() for report in reports]))
     else:

@@ -60,7 +60,8 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
     The age of the oldest waiting tuple is that of now; tuples per second, mean and 95th percentile
     of the response time are of the last minute. With --json they are also of the whole run.
 
-    Below the table are the causes of failed queries, what is dropped in overload and why, what
+    Below the table is what requests have changed of the pipeline file, the causes of failed
+    queries, what is dropped in overload and why, what
     cannot be delivered as it is asked, and the causes of streams whose sources do not deliver.
     While a run is starting, show how many of its queries have been rehearsed. The exit
     code is 3 while a query has failed or a stream has stopped.
@@ -90,6 +91,8 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
         )  # fmt: skip
     out.print(f"policy {answer['policy']}", highlight=False, markup=False)
     show(table)
+    for text in answer["differs"]:
+        out.print(text, highlight=False, markup=False, soft_wrap=True)
     for query in answer["queries"]:
         if query["cause"]:
             out.print(query["cause"], highlight=False, markup=False)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from headgate.cli.address_options import ALLOW_HOST, HOST, PLAIN_HTTP, PORT, TLS_CERT, TLS_KEY
-from headgate.config import SimulationConfig, read_pipeline
+from headgate.config import LogFormat, SimulationConfig, read_pipeline
 from headgate.errors import ConfigRefused, UnknownName
 from headgate.runtime import Spelled, Trace, load_module, spelled, value_of
 from headgate.server import Address
@@ -113,6 +113,12 @@ CONTROL = Annotated[
 RECORD = Annotated[bool, typer.Option("--record", help="Record the run, for `headgate replay`.")]
 
 
+LOG_FORMAT = Annotated[
+    LogFormat | None,
+    typer.Option(help="Format of headgate.log: text or json. Default: that of the file."),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """The options of `run`, which `check` takes too."""
@@ -130,6 +136,7 @@ class RunOptions:
     tls_key: TLS_KEY = None
     allow_plain_http: PLAIN_HTTP = False
     record: RECORD = False
+    log_format: LOG_FORMAT = None
     module: MODULES = None
     as_json: JSON = False
 
@@ -146,7 +153,7 @@ class RunOptions:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings that are used instead of those of the file."""
-        settings = {"state": self.state, "record": self.record}
+        settings = {"state": self.state, "record": self.record, "log_format": self.log_format}
         return {name: value for name, value in settings.items() if value}
 
 

@@ -1,7 +1,8 @@
 """The command replay: parse, call the runtime, print."""
 
 import json
-from math import isnan
+import sys
+from math import inf, isnan
 from typing import Annotated
 
 import typer
@@ -26,6 +27,15 @@ def replay(
     recording: RECORDING,
     policy: options.POLICIES = None,
     module: options.MODULES = None,
+    last_minutes: Annotated[
+        float | None,
+        typer.Option(
+            "--last",
+            metavar="MINUTES",
+            min=0.01,
+            help="Report on the results of the last minutes only. Default: the whole run.",
+        ),
+    ] = None,
     as_json: options.JSON = False,
 ) -> None:
     """Simulate a recorded run under other policies, without Spark.
@@ -37,7 +47,10 @@ def replay(
     """
     options.load_modules(module)
     chosen = [parsed.text for parsed in spelled(policy)] if policy else []
-    result = replay_run(recording, chosen)
+    last_s = inf if last_minutes is None else last_minutes * 60
+    result = replay_run(
+        recording, chosen, lambda text: print(f"simulating {text}", file=sys.stderr), last_s
+    )
     if as_json:
         print(json.dumps(result.to_dict()))
     else:

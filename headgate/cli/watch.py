@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from rich.live import Live
 
 from headgate.access import PRIVATE
 from headgate.cli import page, tables
-from headgate.config import Pipeline
+from headgate.config import LogFormat, Pipeline
 from headgate.metrics.report import Report
 from headgate.runtime import Headgate, Spelled, load
 from headgate.server import Address, control
@@ -87,17 +88,20 @@ def run_one(
     seconds: float | None,
     fresh: bool,
     address: Address | None = None,
+    by_option: bool = False,
 ) -> Report:
     """Run one policy until its time is up, `headgate stop` or Ctrl-C; return its report.
 
     Args:
         address: where other commands and browsers may query and change the run; None: nowhere.
+        by_option: whether the policy was chosen for this run. If not, what requests have put in
+            charge in earlier runs stays in charge.
 
     Raises:
         KeyboardInterrupt: after a clean stop, if Ctrl-C came before the time was up.
     """
     state, name = Path(pipeline.state), policy.text
-    _log_to(state / "headgate.log")
+    _log_to(state / "headgate.log", pipeline.log_format)
     stopped, requested = threading.Event(), threading.Event()
 
     def stop() -> None:
@@ -108,7 +112,7 @@ def run_one(
         with _interrupts(_raise(KeyboardInterrupt), _raise(_StoppedEarly), at_once=True):
             queries = len(pipeline.queries)
             with talk.status(f"{name}: starting Spark and analyzing {queries} queries"):
-                headgate = load(pipeline, policy=name, fresh=fresh)
+                headgate = load(pipeline, policy=name if by_option else None, fresh=fresh)
             # Again, since Spark has set a handler of its own for Ctrl-C.
             with _interrupts(stopped.set, stop, at_once=True):
                 controlled = (
@@ -272,12 +276,22 @@ class PrivateFile(logging.FileHandler):
             self.handleError(record)
 
 
-def _log_to(file: Path) -> None:
+class JsonLines(logging.Formatter):
+    """A JSON object for each event: time, level, logger, message and the trace of an error."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname, "logger": record.name, "message": record.getMessage(),
+        }  # fmt: skip
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def _log_to(file: Path, log_format: LogFormat) -> None:
     """Log to a file, which is created with its first line: only when the directory is locked."""
     logging.raiseExceptions = False  # on a full disk, every line of the log would print a trace
-    logging.basicConfig(
-        handlers=[PrivateFile(file, delay=True)],
-        level=logging.INFO,
-        format="%(asctime)s %(levelname)s %(message)s",
-        force=True,
-    )
+    handler, text = PrivateFile(file, delay=True), "%(asctime)s %(levelname)s %(name)s %(message)s"
+    handler.setFormatter(JsonLines() if log_format == "json" else logging.Formatter(text))
+    logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)

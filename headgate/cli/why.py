@@ -9,14 +9,21 @@ from rich.table import Table
 
 from headgate.cli.operate import JSON, PIPELINE, STATE, state_of
 from headgate.cli.tables import out, show
-from headgate.errors import ConfigRefused
+from headgate.errors import ConfigRefused, RecoveryRefused
+from headgate.runtime import past_why
 from headgate.server import Client
 
 MEANINGS = {
-    "source": "until it was in the log",
+    "source": "until its source's log had it",
+    "backpressure": "until a budget had room again",
+    "partner": "until the other streams had come as far",
+    "window": "until the order of its window's stream was certain",
+    "log": "until the log of a view or segment had it",
     "turn": "until its turn",
     "running": "in a call",
+    "committing": "until its results were visible",
     "retry": "until it was tried again",
+    "paused": "until the query went on",
 }
 MOST_NAMES = 4
 
@@ -38,9 +45,18 @@ def why(
 ) -> None:
     """Explain why the slowest result of a query's call took so long, and which calls ran instead.
 
+    It also answers after the run has ended, for its last hour.
+
     Example: headgate why night_frost --state state/forest
     """
-    answer = Client(state_of(state, pipeline)).why(query, _instant(moment))
+    folder = state_of(state, pipeline)
+    try:
+        answer = Client(folder).why(query, _instant(moment))
+    except RecoveryRefused:
+        past = past_why(folder, query, _instant(moment))
+        if past is None:
+            raise
+        answer = past
     if as_json:
         print(json.dumps(answer))
         return
@@ -50,19 +66,21 @@ def why(
         f" call {answer['call']} over stream {answer['stream']}, {answer['lane']} lane,"
         f" policy {answer['policy']}", highlight=False, markup=False,
     )  # fmt: skip
-    parts = Table("part", "after", "for", "waited")
+    parts = Table("part", "of", "after", "for", "waited")
     for part in answer["parts"]:
         duration_s = part["to"] - part["from"]
         parts.add_row(
-            part["kind"], _s(part["from"] - began_s), _s(duration_s), MEANINGS[part["kind"]]
-        )
+            part["kind"], part["segment"], _s(part["from"] - began_s), _s(duration_s),
+            MEANINGS[part["kind"]],
+        )  # fmt: skip
     show(parts)
     if answer["instead"]:
-        calls = Table("ran instead", "class", "after", "for", "why")
+        calls = Table("ran instead", "class", "after", "for", "priority", "own", "why")
         for call in answer["instead"]:
             calls.add_row(
                 _names(call["queries"]), call["class"], _s(max(0.0, call["from"] - began_s)),
-                _s(call["to"] - max(call["from"], began_s)), call["reason"],
+                _s(call["to"] - max(call["from"], began_s)), _priority(call["priority"]),
+                _priority(call["own_priority"]), call["reason"],
             )  # fmt: skip
         show(calls)
 
@@ -86,6 +104,10 @@ def _instant(text: str | None) -> float | None:
             path="headgate why", key="--at", value=text,
             expected="a time, as 2026-03-01T09:30:05, or seconds since 1970",
         ) from error  # fmt: skip
+
+
+def _priority(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
 
 
 def _names(queries: list[Any]) -> str:

@@ -16,10 +16,12 @@ from headgate.config.start_position import since_of
 from headgate.config.stream import ArrivalsConfig, StreamConfig
 from headgate.config.validation import Validation
 from headgate.config.yaml_file import read_mapping
+from headgate.model.settings import LogFormat
 
 __all__ = [
     "ArrivalsConfig",
     "ClassConfig",
+    "LogFormat",
     "Mistake",
     "Mistakes",
     "Pipeline",

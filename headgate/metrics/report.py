@@ -8,6 +8,7 @@ from typing import Any
 from headgate.metrics.line import IF_IT_APPLIES, Line
 from headgate.metrics.run import RunMetrics
 from headgate.metrics.tally import Summary
+from headgate.model.html_table import table_html
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,6 +58,15 @@ class Report:
             f" seconds={self.seconds:.4g}, results={response_s.count},"
             f" mean_response_s={response_s.mean:.4g}, errors={len(self.errors)})"
         )
+
+    def _repr_html_(self) -> str:
+        heads = ("class", "results", "mean s", "p95 s", "slowdown", "waiting")
+        rows = [
+            (line.name, line.response_s.count, line.response_s.mean, line.response_s.p95,
+             line.slowdown.mean, line.pending_mean)
+            for line in (*self.classes, self.total)
+        ]  # fmt: skip
+        return table_html(f"{self.policy}, {self.seconds:.4g} s", heads, rows)
 
     @classmethod
     def of(

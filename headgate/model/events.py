@@ -86,6 +86,8 @@ class StepFinished:
     """By unit, how many tuples of the call it has dropped. Empty where none has."""
     samples: tuple[ConditionSample, ...] = ()
     """Samples of the units whose conditions were measured after the call."""
+    commit_s: float = 0.0
+    """The time from the first result that was written to the commit, if the engine measures it."""
 
     def scheduled_s(self, place: int) -> Floats:
         """Return the responses of the unit at a place without what a schedule cannot change."""

@@ -1,7 +1,7 @@
 """The settings of a Headgate: each with its type, unit, default, limits and a sentence."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -18,6 +18,7 @@ def _octal(value: object) -> str:
     return text
 
 
+LogFormat = Literal["text", "json"]
 FileMode = Annotated[str, BeforeValidator(_octal)]
 
 
@@ -70,6 +71,14 @@ class Settings(BaseModel):
         "pdt",
         description="which queries of a shared call count for its priority, where a policy ranks"
         " by rates: those that raise the value of the whole (pdt), the best (max) or all (sum)",
+    )
+    log_format: LogFormat = Field(
+        "text", description="whether an event in headgate.log is a line of text or a JSON object"
+    )
+    traces: bool = Field(
+        False,
+        description="whether every call becomes a span of OpenTelemetry (extra `otel`), with the"
+        " provider that the program or `opentelemetry-instrument` has set",
     )
     record: bool = Field(
         False, description="whether to record all events in STATE/recording, for a replay"

@@ -1,5 +1,6 @@
 """Baselines for class quotas: output rate times class priority, and weighted turns (CQC §4.1)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,12 @@ class ClassRate(PriorityPolicy):
         values: Floats = super().values(table, chosen, now_s) * self._priorities[chosen]
         return values
 
+    def priority_of(
+        self, row: Any, unit: int, now_s: float, class_priorities: Sequence[float]
+    ) -> float:
+        rate = highest_rates.priority_of(row, unit, now_s, class_priorities)
+        return rate * class_priorities[int(row["query_class"])]
+
     def rates(self, table: UnitTable, units: Ints, now_s: float) -> Floats | None:
         rates = super().rates(table, units, now_s)
         return None if rates is None else rates * self._priorities[units]
@@ -51,6 +58,10 @@ class ClassRate(PriorityPolicy):
         ready = np.zeros(len(table), dtype=np.bool_)
         memory = (np.full(len(table), -np.inf), ready, class_priorities(units))
         return Selection(memory, class_rate_changed, kernels.value_pick)
+
+
+highest_rates = PriorityPolicy(highest_rate, changes="never")
+"""Only for `priority_of`, which uses no units."""
 
 
 @compiled

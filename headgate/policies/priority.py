@@ -146,6 +146,18 @@ class PriorityPolicy(Policy):
             self._replace_shared(values, table, chosen)
         return values
 
+    def priority_of(
+        self, row: Any, unit: int, now_s: float, class_priorities: Sequence[float]
+    ) -> float:
+        """Return the priority of a unit from a row of it, as `plan` computes it, to the bit.
+
+        Args:
+            class_priorities: by class, in the network of that row.
+        """
+        table = np.zeros(unit + 1, dtype=UNIT)
+        table[unit] = row
+        return float(self.values(table, np.array([unit]), now_s)[0])
+
     def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
         row = np.zeros(1, dtype=UNIT)
         row["selectivity"], row["cost_s"], row["tuple_cost_s"] = selectivity, cost_s, cost_s

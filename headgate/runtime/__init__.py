@@ -6,6 +6,8 @@ Never prints to a screen.
 
 from headgate.runtime.describe.drawing import Drawing, drawn, write_page
 from headgate.runtime.describe.explanation import Explanation, explained
+from headgate.runtime.live.call_file import past_why
+from headgate.runtime.live.changes import Change
 from headgate.runtime.live.check import Checked, check
 from headgate.runtime.live.headgate import Headgate
 from headgate.runtime.live.history import past
@@ -24,6 +26,7 @@ from headgate.workloads.testbeds.registry import TESTBEDS, Family, Variant
 __all__ = [
     "TESTBEDS",
     "Calibration",
+    "Change",
     "Checked",
     "Comparison",
     "Drawing",
@@ -44,6 +47,7 @@ __all__ = [
     "load",
     "load_module",
     "past",
+    "past_why",
     "replay",
     "results",
     "simulate",

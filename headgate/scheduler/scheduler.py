@@ -89,6 +89,7 @@ class Scheduler:
         self._more_follow = False
         self._monitor: AmosMonitor | None = None
         self._compiled_selection: CompiledSelection | None = None
+        self.visible: UnitTable | None = table  # what the policy saw at the last decision
         self.overload = None if shed is None else Overload(self.rows, shed, workers, loss_of)
         self._prepare()
 
@@ -247,6 +248,7 @@ class Scheduler:
     def _next_call(self, now_s: float) -> BoxCall | None:
         measured = self.statistics is None or self.statistics.knows_all
         if self._compiled_selection is not None and measured:
+            self.visible = self.table
             step = self._compiled_selection.pick(self.table, now_s)
             return None if step is None else self._call_of(self._beside(step), now_s)
         ready = self.ready
@@ -254,6 +256,7 @@ class Scheduler:
             return None
         if self.statistics is not None and len(new := self.statistics.unmeasured(ready)):
             # A query without statistics runs first and alone, so that its own cost is measured.
+            self.visible = None
             return self._call((int(new[0]),), ALL, None, now_s)
         table, in_charge = self.table, self.policy.in_charge(now_s)
         visible = table
@@ -261,6 +264,7 @@ class Scheduler:
             visible = self._together.seen(
                 in_charge, table, ready, self._call_groups, self.cursors, now_s
             )
+        self.visible = visible
         steps = self.policy.plan(State(visible, ready, self._figures), now_s)
         check(steps, ready, self.policy.name)
         return self._call_of(steps, now_s) if steps else None

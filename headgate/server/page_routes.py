@@ -8,7 +8,10 @@ from starlette.exceptions import HTTPException
 FOLDER = Path(__file__).parent / "page"
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
-VIEWS = ("/", "/page/queries", "/page/queries/{name}", "/page/policy", "/page/add")
+VIEWS = (
+    "/", "/page/queries", "/page/queries/{name}", "/page/network", "/page/policy", "/page/what-if",
+    "/page/changes", "/page/add",
+)  # fmt: skip
 """The paths of the views. Below them, the modules decide what is shown."""
 
 HEADERS = {

@@ -6,6 +6,7 @@ import secrets
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path as File
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -13,7 +14,7 @@ from urllib.parse import quote
 import uvicorn
 from fastapi import Body, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 
@@ -23,20 +24,32 @@ from headgate.policies import policies
 from headgate.runtime import Headgate
 from headgate.server.address import Address
 from headgate.server.admission import Admission
+from headgate.server.change_routes import add_changes
 from headgate.server.control import Control
 from headgate.server.limits import BACKLOG, HEADER_BYTES, Connection, LimitedBody
 from headgate.server.page_routes import add_page
 from headgate.server.prometheus import RunCollector, exposition
 from headgate.server.updates import Updates
+from headgate.server.what_if import add_what_if
 
 log = logging.getLogger("headgate.server")
 
-Text = Annotated[str, Body(embed=True)]
 HEALTH = {"/health": "healthy", "/ready": "ready"}
 """What supervisors ask, and the key of the answer that decides between the codes 200 and 503."""
 
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"description": "The request is refused; `error` says why and what to do."},
+    401: {"description": "The token is missing or wrong."},
+    403: {"description": "The host, the origin or the token does not allow it."},
+    404: {"description": "There is no such query, stream or path."},
+    408: {"description": "The body took too long."},
+    413: {"description": "The body is too large."},
+    503: {"description": "The run is starting, unhealthy, or has too many watchers."},
+}
+
 AT_ANY_TIME = {
-    *(("GET", path) for path in (*HEALTH, "/queries", "/metrics", "/events", "/policies")),
+    *(("GET", path) for path in (*HEALTH, "/queries", "/metrics", "/events")),
+    *(("GET", path) for path in ("/policies", "/openapi.json")),
     ("POST", "/stop"),
 }
 """Requests that are answered even while the run is starting; so is the page."""
@@ -52,8 +65,13 @@ def control_app(
         stop: called when a request asks to end the run.
         updates: what the streams of events send.
     """
-    app = FastAPI(openapi_url=None)
-    turn = threading.Lock()
+    app = FastAPI(
+        title="Headgate",
+        version=version("headgate"),
+        docs_url=None,
+        redoc_url=None,
+        responses=REFUSALS,
+    )  # no pages that load from elsewhere
     collector = RunCollector(gate)
     app.add_middleware(LimitedBody)
 
@@ -116,122 +134,85 @@ def control_app(
     @app.get("/health")
     @app.get("/ready")
     def health(request: Request) -> JSONResponse:
+        """Return whether the run is healthy and ready, as the code 200 or 503."""
         answer = gate.health()
         return JSONResponse(answer, 200 if answer[HEALTH[request.url.path]] else 503)
 
-    @app.get("/metrics")
+    @app.get("/metrics", response_class=PlainTextResponse)
     def metrics() -> Response:
+        """Return all figures in the text format of Prometheus."""
         return Response(exposition(collector), media_type=CONTENT_TYPE_LATEST)
 
-    @app.get("/events")
+    @app.get("/events", response_class=StreamingResponse)
     async def events() -> StreamingResponse:
+        """Stream the overview, then what changes in it: a JSON merge patch a line."""
         lines = updates.watch()
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(lines, media_type="application/x-ndjson", headers=headers)
 
     @app.get("/policies")
     def list_policies() -> list[dict[str, Any]]:
+        """Return the policies of live runs, with their parameters and when to use them."""
         return [entry.to_dict() for entry in policies().values() if "spark" in entry.engines]
 
     @app.get("/queries")
     def status() -> dict[str, Any]:
+        """Return state and figures of all queries."""
         return gate.status()
 
     @app.get("/queries/{name}")
     def explain(name: str) -> dict[str, Any]:
+        """Return how a query runs."""
         return gate.explanation(name).to_dict()
 
     @app.get("/queries/{name}/why")
     def why(
         name: str, committed_at_s: Annotated[float | None, Query(alias="at")] = None
     ) -> dict[str, Any]:
+        """Return why the slowest result of a call of a query took so long."""
         return gate.why(name, committed_at_s)
-
-    @app.patch("/queries/{name}")
-    def set_query(name: str, change: Annotated[dict[str, Any], Body()]) -> dict[str, Any]:
-        with turn:
-            return gate.change_query(name, change)
 
     @app.get("/network")
     def network() -> dict[str, Any]:
+        """Return streams, shared parts, queries and sinks."""
         return gate.drawing().to_dict()
 
     @app.get("/report")
     def report() -> dict[str, Any]:
+        """Return the report of the run so far."""
         return gate.report().to_dict()
-
-    @app.post("/add")
-    def add(
-        fragment: Annotated[dict[str, Any], Body()], where: str = "fragment"
-    ) -> dict[str, list[str]]:
-        with turn:
-            return {"added": gate.add(fragment, where)}
 
     @app.post("/check")
     def check(
         fragment: Annotated[dict[str, Any], Body()], where: str = "fragment"
     ) -> dict[str, list[str]]:
+        """Check what `/add` would add, and add nothing."""
         return {"checked": gate.check(fragment, where)}
-
-    @app.delete("/queries/{name}")
-    def drop_query(name: str) -> dict[str, str]:
-        with turn:
-            gate.drop_query(name)
-        return {"dropped": name}
-
-    @app.post("/queries/{name}/restart")
-    def restart(name: str) -> dict[str, str]:
-        with turn:
-            gate.restart_query(name)
-        return {"restarted": name}
-
-    @app.post("/queries/{name}/pause")
-    def pause(name: str) -> dict[str, str]:
-        with turn:
-            gate.pause_query(name)
-        return {"paused": name}
-
-    @app.post("/queries/{name}/resume")
-    def resume(name: str) -> dict[str, str]:
-        with turn:
-            gate.resume_query(name)
-        return {"resumed": name}
-
-    @app.put("/queries/{name}/sql")
-    def alter(
-        name: str, sql: Text, start_from: Annotated[str | None, Body(alias="from")] = None
-    ) -> dict[str, str | int]:
-        with turn:
-            version = gate.alter_query(name, sql=sql, start_from=start_from)
-        return {"altered": name, "version": version}
-
-    @app.delete("/streams/{name}")
-    def drop_stream(name: str) -> dict[str, str]:
-        with turn:
-            gate.drop_stream(name)
-        return {"dropped": name}
-
-    @app.put("/policy")
-    def set_policy(policy: Text) -> dict[str, str]:
-        with turn:
-            gate.set_policy(policy)
-            return {"policy": gate.policy_in_charge()}
-
-    @app.put("/specification")
-    def set_specification(
-        specification: Annotated[str | list[dict[str, Any]], Body(embed=True)],
-    ) -> dict[str, Any]:
-        with turn:
-            gate.set_specification(specification)
-        return {"specification": specification}
 
     @app.post("/stop")
     def end() -> dict[str, bool]:
+        """Ask the run to end."""
         stop()
         return {"stopping": True}
 
+    add_changes(app, gate)
+    add_what_if(app, gate)
     add_page(app)
+    _describe(app)
     return app
+
+
+def _describe(app: FastAPI) -> None:
+    """Make the OpenAPI document say what is true here: a misshaped request is answered with 400."""
+    paths = app.openapi()["paths"]
+    for path, operations in paths.items():
+        for operation in operations.values():
+            operation["responses"].pop("422", None)
+            operation["security"] = [] if path in HEALTH else [{"token": []}]
+    document = app.openapi()
+    document.setdefault("components", {})["securitySchemes"] = {
+        "token": {"type": "http", "scheme": "bearer"}
+    }
 
 
 @contextmanager

@@ -507,7 +507,8 @@ def test_why_is_asked_by_command_handle_and_request(gate: Headgate, client: Clie
     reply = client.why("hot")
     parts = reply["parts"]
     assert sum(part["to"] - part["from"] for part in parts) == pytest.approx(reply["response_s"])
-    assert parts[-1]["kind"] == "running"
+    assert [part["kind"] for part in parts[-2:]] == ["running", "committing"]
+    assert {part["segment"] for part in parts} == {"hot"}
     turns = [(part["from"], part["to"]) for part in parts if part["kind"] == "turn"]
     events = tuple(EVENTS)  # what a listener has heard
     ends_s = {event.call.number: event.at_s for event in events if isinstance(event, StepFinished)}

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from kit.browser import browser
 from kit.gates import new_gate
+from kit.waiting import until
 from pyspark.sql import SparkSession
 
 from headgate import Headgate, Query, Stream
@@ -46,7 +47,7 @@ def gate(
         Query(name="tags", sql=HOSTILE, query_class="N"),
     ]
     folder = tmp_path_factory.mktemp("page")
-    gate = new_gate(spark, folder, [stream], queries, classes={"H": 6, "N": 1})
+    gate = new_gate(spark, folder, [stream], queries, classes={"H": 6, "N": 1}, record=True)
     gate.start()
     try:
         with served(gate, lambda: None):
@@ -128,7 +129,64 @@ def test_queries_are_found_opened_and_changed(page: "Page", gate: Headgate) -> N
     page.get_by_text("Changed: its class becomes N, its weight becomes 2.5.").wait_for()
     query = gate.query("hot")._query.path.query
     assert (query.query_class, query.weight, query.deadline_s) == ("N", 2.5, 2.0)
-    gate.set_query("hot", query_class="H")
+    page.get_by_role("link", name="Changes").click()
+    page.get_by_text("query hot: class is N, in the file H").wait_for()
+    page.get_by_role("button", name=re.compile("Undo change")).first.click()
+    confirm(page, "Undo")
+    page.get_by_text("is undone").wait_for()
+    assert gate.query("hot")._query.path.query.query_class == "H"
+    page.get_by_text("The run does what its pipeline file says.").wait_for()
+
+
+def test_a_user_reads_why_a_query_waited_and_drags_its_graph(page: "Page", gate: Headgate) -> None:
+    until(lambda: gate.query("hot").lastProgress)
+    page.goto(f"{Control.read(gate.state).page}page/queries/hot")
+    panel = page.locator("section").filter(has_text="Why did it wait?")
+    panel.get_by_text("until its results were visible").wait_for()
+    reply = gate.why("hot")
+    assert panel.locator("svg rect").count() == len(reply["parts"]) or reply["call"]
+    page.get_by_role("button", name="Make a graph").click()
+    dot = page.get_by_role("slider", name="Point 2")
+    box = dot.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 20, y + 40, steps=4)
+    page.mouse.up()
+    page.get_by_role("button", name="Change").click()
+    page.get_by_role("dialog").get_by_text("Its QoS graph becomes").wait_for()
+    confirm(page, "Change")
+    page.get_by_text("Changed: its QoS graph becomes").wait_for()
+    graph = gate.query("hot")._query.path.query.qos
+    assert graph is not None
+    (start, at_start), (middle, at_middle), (end, at_end) = graph.points
+    assert (start, at_start, end, at_end) == (0, 1, 2, 0)
+    assert middle > 1
+    assert 0.2 < at_middle < 0.9
+    gate.set_query("hot", qos=None)
+
+
+def test_the_network_leads_to_a_query(page: "Page") -> None:
+    page.get_by_role("link", name="Network").click()
+    page.locator(".network a").filter(has_text="tags").click()
+    page.get_by_role("heading", name="tags").wait_for()
+
+
+def test_a_replay_compares_policies_and_can_be_cancelled(page: "Page") -> None:
+    page.get_by_role("link", name="What if?").click()
+    page.get_by_label("Policies").fill("no-such-policy")
+    page.get_by_role("button", name="Replay").click()
+    page.get_by_role("alert").get_by_text("there is no policy").wait_for()
+    page.get_by_label("Policies").fill("rr")
+    page.get_by_role("button", name="Replay").click()
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_text("The replay failed: cancelled").wait_for()
+    page.get_by_role("button", name="Replay").click()
+    page.get_by_role("heading", name="Which policy would have been better?").wait_for(
+        timeout=90_000
+    )
+    page.get_by_text(re.compile("^rr: .* mean response")).wait_for()
 
 
 def test_hostile_sql_stays_text(page: "Page") -> None:
@@ -157,6 +215,15 @@ def test_a_query_is_refused_at_its_line_then_added_paused_and_dropped(
     page.get_by_role("heading", name="warm", exact=True).wait_for()
     delivered = page.locator("dl.figures div").filter(has_text="Delivered").locator("dd")
     delivered.filter(has_text=re.compile("[1-9]")).wait_for()
+    page.get_by_role("button", name="Alter").click()
+    page.get_by_label("New text").fill(BAD)
+    page.get_by_role("button", name="Alter", exact=True).click()
+    confirm(page, "Alter")
+    page.locator("li.refused").get_by_text("WHERE temprature > 3").wait_for()
+    page.get_by_label("New text").fill("SELECT location\nFROM sensors\nWHERE temperature > 4")
+    page.get_by_role("button", name="Alter", exact=True).click()
+    confirm(page, "Alter")
+    page.get_by_text("it is version 2 now").wait_for()
     page.get_by_role("button", name="Pause").click()
     confirm(page, "Pause")
     page.get_by_text("paused", exact=True).wait_for()
@@ -187,9 +254,12 @@ def test_the_policy_and_what_amos_is_asked_for_change(page: "Page", gate: Headga
 class Proxy(BaseHTTPRequestHandler):
     """A reverse proxy with the base path /gate, which it strips, as nginx does."""
 
-    port = 0
+    port, broken = 0, threading.Event()
 
     def do_GET(self) -> None:
+        if self.broken.is_set():
+            self.send_error(502)
+            return
         assert self.path.startswith("/gate/")
         headers = {
             name: self.headers[name] for name in ("Authorization", "Host") if name in self.headers
@@ -202,7 +272,7 @@ class Proxy(BaseHTTPRequestHandler):
             self.send_header(name, answer.headers.get(name, ""))
         self.end_headers()
         with suppress(OSError):  # the browser has left
-            while data := answer.read1(1 << 16):
+            while not self.broken.is_set() and (data := answer.read1(1 << 16)):
                 self.wfile.write(data)
         connection.close()
 
@@ -210,7 +280,9 @@ class Proxy(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
-def test_the_page_works_behind_a_base_path(chromium: "Browser", gate: Headgate) -> None:
+def test_the_page_works_behind_a_base_path_and_finds_a_lost_connection_again(
+    chromium: "Browser", gate: Headgate
+) -> None:
     control = Control.read(gate.state)
     handler = type("GateProxy", (Proxy,), {"port": control.port})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as proxy:
@@ -225,6 +297,11 @@ def test_the_page_works_behind_a_base_path(chromium: "Browser", gate: Headgate) 
         assert page.url == f"{base}page/queries/tags"
         page.get_by_role("link", name="Overview").click()
         assert page.url == base
+        Proxy.broken.set()
+        page.get_by_text("lost", exact=True).wait_for()
+        page.get_by_role("heading", name="H", exact=True).wait_for()  # the last state stays
+        Proxy.broken.clear()
+        page.get_by_text("live", exact=True).wait_for()
         page.close()
         proxy.shutdown()
 

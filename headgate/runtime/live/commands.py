@@ -152,10 +152,15 @@ class Commands(Inspection):
         self._refuse_stopped("change_query")
         sink = self._membership.query(name).path.query.sink
         values = change_of(keys, name, where, self._priorities, sink)
-        query = self._repairs.set_query(name, values)
+        self._repairs.set_query(name, values)
+        return {"query": name, **self.values_of(name)}
+
+    def values_of(self, name: str) -> dict[str, Any]:
+        """Return what `change_query` may change of a query, by the keys of a pipeline file."""
+        query = self._membership.query(name).path.query
         return {
-            "query": name, "class": query.query_class, "weight": query.weight,
-            "deadline_s": query.deadline_s,
-            "qos": None if query.qos is None else query.qos.points, "on_error": query.on_error,
+            "class": query.query_class, "weight": query.weight, "deadline_s": query.deadline_s,
+            "qos": None if query.qos is None else [list(point) for point in query.qos.points],
+            "on_error": query.on_error,
             "sink": {key: getattr(query.sink, key) for key in RHYTHM},
         }  # fmt: skip

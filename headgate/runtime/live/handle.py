@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from headgate.errors import QueryRefused
+from headgate.model.html_table import table_html
 from headgate.runtime.describe.explanation import Explanation
 from headgate.runtime.run.live_query import FinishedStep, LiveQuery
 
@@ -27,6 +28,10 @@ class QueryHandle:
 
     def __repr__(self) -> str:
         return f"QueryHandle(name={self.name!r}, state={self.state!r})"
+
+    def _repr_html_(self) -> str:
+        figures = {"state": self.state, "lane": self.lane, **self.statistics()}
+        return table_html(f"query {self.name}", list(figures), [list(figures.values())])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, QueryHandle) and self._query is other._query

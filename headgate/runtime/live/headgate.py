@@ -19,9 +19,11 @@ from headgate.model.stream import Rows, Stream
 from headgate.policies import Policy, policy_named
 from headgate.policies.amos import Amos
 from headgate.runtime.listeners import Listener
+from headgate.runtime.live.call_file import save_calls
 from headgate.runtime.live.commands import Commands
 from headgate.runtime.live.handle import QueryHandle
 from headgate.runtime.live.state_folder import StateFolder
+from headgate.runtime.live.why import Members
 from headgate.runtime.members.cut_decision import cut_pays
 from headgate.runtime.members.membership import Membership
 from headgate.runtime.pipeline import refuse_off_spark
@@ -98,6 +100,8 @@ class Headgate(Commands):
             self._folder.release()
             raise
         super().__init__(chosen, membership, Rehearsal(self.state, self._settings.rehearsal_s))
+        if fresh:
+            self.changes.begin_fresh()
         self._engine: LiveEngine | None = None
         self._run: Running | None = None
 
@@ -311,6 +315,7 @@ class Headgate(Commands):
         try:
             if self._run is not None:
                 self._run.stop()
+                save_calls(self.state, self._run.call_log, Members.of(self._membership))
         finally:
             self._stopped = True
             for query in tuple(self._membership.queries.values()):

@@ -11,7 +11,9 @@ from headgate.policies import Policy
 from headgate.policies.amos import Amos
 from headgate.runtime.describe.drawing import Drawing
 from headgate.runtime.describe.explanation import Explanation
+from headgate.runtime.live.changes import Changes
 from headgate.runtime.live.handle import QueryHandle
+from headgate.runtime.live.live_cell import overview_html, watch
 from headgate.runtime.live.overview import overview_of
 from headgate.runtime.live.status import drawing_of, explanation_of, health_of, starting, status_of
 from headgate.runtime.live.why import why_of
@@ -33,6 +35,7 @@ class Inspection:
         """The text of the policy, if `set_policy` got a text."""
         self._earlier_policies: list[str] = []
         self._stopped = False
+        self.changes = Changes(membership.state)
 
     def query(self, name: str) -> QueryHandle:
         """Return the handle of a query."""
@@ -74,7 +77,7 @@ class Inspection:
 
         If the policy has failed, the answer says why, and which one decides in its place.
         """
-        name = self._spelling or self.policy.name
+        name = self.policy_text
         engine, run = self._membership.engine, self._membership.run
         if run is not None and run.scheduler.policy_error:
             return f"{name}, replaced by {run.scheduler.policy.name}: {run.scheduler.policy_error}"
@@ -82,10 +85,15 @@ class Inspection:
             return f"{name}, at present {self.policy.in_charge(engine.now_s()).name}"
         return name
 
+    @property
+    def policy_text(self) -> str:
+        """The policy with its parameters, as it can be set again."""
+        return self._spelling or self.policy.spelled or self.policy.name
+
     def _named_policy(self) -> str:
         """Return the policy with its parameters; for `amos`, also those that had a turn."""
         policy = self.policy
-        name = self._spelling or policy.spelled or policy.name
+        name = self.policy_text
         if not isinstance(policy, Amos):
             return name
         turns = zip(policy.candidates, policy.turns, strict=True)
@@ -95,14 +103,18 @@ class Inspection:
     def status(self) -> dict[str, Any]:
         """Return the policy, the streams and every query's state and figures, as plain data.
 
+        `differs` has, in sentences, what requests have changed of the pipeline file.
+
         Before the first tuple there is also `starting`: how many queries are `rehearsed`, and `of`
         how many.
         """
         run = self._membership.run
         if run is None:
             rehearsed_of = self._rehearsal.rehearsed_of
-            return starting(self._membership, self._spelling or self.policy.name, rehearsed_of)
-        return status_of(self._membership, run, self.policy_in_charge())
+            status = starting(self._membership, self._spelling or self.policy.name, rehearsed_of)
+        else:
+            status = status_of(self._membership, run, self.policy_in_charge())
+        return {**status, "differs": self.changes.differences()}
 
     def overview(self) -> dict[str, Any]:
         """Return what a page shows of a run: its classes and queries by name, as plain data.
@@ -133,6 +145,16 @@ class Inspection:
             RequestRefused: no call with results is recorded.
         """
         return why_of(self._membership, self._membership.run_for("why"), name, at_s)
+
+    def watch(self, *, seconds: float = 60.0, every_s: float = 1.0) -> None:
+        """Show the classes in the cell of a notebook, until the time is up or the cell is stopped.
+
+        Stopping the cell does not stop the run.
+        """
+        watch(self, seconds=seconds, every_s=every_s)
+
+    def _repr_html_(self) -> str:
+        return overview_html(self.overview())
 
     def responses(self) -> tuple[dict[str, Histogram], dict[str, Histogram]]:
         """Return histograms of the response times of this run, by query and by class."""

@@ -1,5 +1,6 @@
 """The overview of a run for a page: small, flat, and the same from one second to the next."""
 
+from collections import Counter
 from contextlib import suppress
 from math import nan
 from typing import Any
@@ -34,6 +35,7 @@ def overview_of(
     now_s, report = run.engine.now_s(), run.report(policy)
     status = status_of(membership, run, policy, report)
     rows = {row["query"]: _row(row) for row in status["queries"]}
+    _count_shared(rows, membership, run)
     return {
         "seconds": report.seconds,
         "policy": policy,
@@ -52,6 +54,18 @@ def overview_of(
         "dead_letters": status["dead_letters"],
         "amos": amos_of(run.scheduler.policy),
     }  # fmt: skip
+
+
+def _count_shared(rows: dict[str, Any], membership: Membership, run: Running) -> None:
+    """Add to the row of each query with how many others it shares its code."""
+    groups, places = run.engine.groups, run.scheduler.rows.network.places
+    if len(groups) != len(places):  # it changes at this moment
+        return
+    sizes, ids = Counter(groups), membership.catalog.ids
+    for name, row in rows.items():
+        place = places.get(ids.get(name, -1))
+        if place is not None:
+            row["shared_with"] = sizes[groups[place]] - 1
 
 
 def _deciding(policy: Policy, now_s: float) -> str:

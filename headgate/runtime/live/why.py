@@ -1,10 +1,10 @@
 """Why a result took as long as it did: its parts, and which calls ran instead."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from headgate.errors import RequestRefused
+from headgate.errors import RequestRefused, UnknownName
 from headgate.model.query import QueryClass
 from headgate.runtime.members.membership import Membership
 from headgate.runtime.run.call_log import CallLog, CallRecord
@@ -12,22 +12,67 @@ from headgate.runtime.run.run import Running
 
 MINUTE_S = 60.0
 
-Span = tuple[str, float, float]
-"""A kind, and from when to when."""
+
+class Span(NamedTuple):
+    """A part of a response time.
+
+    Args:
+        unit: the unit that the tuple was at; that of a segment or a view before the query's own.
+    """
+
+    kind: str
+    from_s: float
+    to_s: float
+    unit: int
 
 
 @dataclass(frozen=True)
-class Unit:
-    """The unit whose results are explained: its id, and how others are named."""
+class Members:
+    """What a run's units and streams are called, and which unit fills which stream.
 
-    number: int
-    query: str
+    Args:
+        ids: by query, the id of the unit whose results are its results.
+        names: by id of a unit, its query.
+        segments: by id of a unit, its name: that of its query, unless the query was cut.
+        streams: by number, their names.
+        producers: by number of a stream that a query fills, the id of that query's unit.
+        sources: by number of a timeline over other streams, their numbers.
+    """
+
+    ids: Mapping[str, int]
     names: Mapping[int, str]
     classes: Mapping[str, QueryClass]
+    segments: Mapping[int, str] = field(default_factory=dict)
+    streams: Sequence[str] = ()
+    producers: Mapping[int, int] = field(default_factory=dict)
+    sources: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
-    @property
-    def query_class(self) -> QueryClass:
-        return self.classes[self.query]
+    @classmethod
+    def of(cls, membership: Membership) -> "Members":
+        """Return the names of the streams and queries of a run."""
+        catalog = membership.catalog
+        segments = catalog.all_segments()
+        by_name = {query_class.name: query_class for query_class in catalog.classes}
+        numbers = {stream.name: number for number, stream in enumerate(catalog.streams)}
+        paths = [path for path in catalog.paths if path.query.name in catalog.ids]
+        return cls(
+            {query: catalog.ids[query_paths[-1].query.name]
+             for query, query_paths in segments.items()
+             if query_paths[-1].query.name in catalog.ids},
+            {catalog.ids[path.query.name]: path.first_of or path.query.name for path in paths},
+            {query: by_name[catalog.class_of(query)] for query in segments},
+            {catalog.ids[path.query.name]: path.query.name for path in paths},
+            [stream.name for stream in catalog.streams],
+            {numbers[path.into]: catalog.ids[path.query.name] for path in paths
+             if path.into in numbers},
+            {numbers[stream.name]: tuple(numbers[name] for name in stream.of if name in numbers)
+             for stream in catalog.streams if stream.of},
+        )  # fmt: skip
+
+    def class_of(self, units: Sequence[int]) -> QueryClass | None:
+        """Return the class of a call, which is that of its first unit whose query is not gone."""
+        names = (self.names.get(unit, "") for unit in units)
+        return next((self.classes[name] for name in names if name in self.classes), None)
 
 
 def why_of(membership: Membership, run: Running, name: str, at_s: float | None) -> dict[str, Any]:
@@ -35,155 +80,232 @@ def why_of(membership: Membership, run: Running, name: str, at_s: float | None) 
 
     Args:
         at_s: when the results were committed; None: the worst call of the last minute or, without
-            any, of all that are recorded.
+            any or after the end of the run, of all that are recorded.
 
     Raises:
         RequestRefused: no call with results is recorded.
     """
-    catalog, call_log = membership.catalog, run.call_log
     membership.query(name)
-    segments = catalog.all_segments()
-    by_name = {query_class.name: query_class for query_class in catalog.classes}
-    unit = Unit(
-        catalog.ids_of(name)[-1], name,
-        {catalog.ids[path.query.name]: query for query, paths in segments.items()
-         for path in paths if path.query.name in catalog.ids},
-        {query: by_name[catalog.class_of(query)] for query in segments},
-    )  # fmt: skip
+    now_s = run.engine.now_s() if run.is_alive else None
+    return why(run.call_log, Members.of(membership), name, at_s, now_s)
+
+
+def why(
+    call_log: CallLog, members: Members, name: str, at_s: float | None, now_s: float | None
+) -> dict[str, Any]:
+    """Return why the slowest result of a call of a query took so long, as `why_of`.
+
+    Args:
+        now_s: None after the end of the run.
+    """
+    if name not in members.ids:
+        raise UnknownName(kind="query", name=name, known=members.ids)
     records = list(call_log.calls())
-    record = _chosen(records, unit, at_s, run.engine.now_s())
-    stream = membership.catalog.streams[record.call.stream].name
-    return {"stream": stream, **explained(call_log, records, record, unit)}
+    unit = members.ids[name]
+    record = _chosen(records, name, unit, at_s, now_s)
+    return explained(call_log, records, record, unit, members)
 
 
 def explained(
-    call_log: CallLog, records: Sequence[CallRecord], record: CallRecord, unit: Unit
+    call_log: CallLog,
+    records: Sequence[CallRecord],
+    record: CallRecord,
+    unit: int,
+    members: Members,
 ) -> dict[str, Any]:
     """Return the parts of the response time of a call's slowest result, and what ran instead."""
-    response_s = record.slowest_s[unit.number]
+    response_s = record.slowest_s[unit]
     arrived_at_s = record.ended_at_s - response_s
     train = call_log.train_at(record.call.stream, arrived_at_s, record.call)
-    in_log_at_s = arrived_at_s if train is None else train[1]
-    in_log_at_s = min(max(in_log_at_s, arrived_at_s), record.begun_at_s)
-    spans = [
-        ("source", arrived_at_s, in_log_at_s),
-        *_waiting(call_log, records, record, unit.number, in_log_at_s),
-        ("running", max(record.begun_at_s, arrived_at_s), record.ended_at_s),
-    ]
-    turns = [(begin_s, end_s) for kind, begin_s, end_s in spans if kind == "turn"]
+    way = Way(call_log, records, members)
+    spans = [span for span in way.spans(record, unit, arrived_at_s) if span.to_s > span.from_s]
+    streams, stream = members.streams, record.call.stream
     return {
-        "query": unit.query,
+        "query": members.names[unit],
         "call": record.call.number,
-        "train": None if train is None else train[0],
+        "stream": streams[stream] if stream < len(streams) else None,
+        "position": None if train is None else train[0],
         "lane": record.lane,
         "policy": record.policy,
         "arrival": arrived_at_s,
         "commit": record.ended_at_s,
         "response_s": response_s,
         "parts": [
-            {"kind": kind, "from": begin_s, "to": end_s}
-            for kind, begin_s, end_s in spans
-            if end_s > begin_s
+            {"kind": kind, "segment": members.segments.get(of_unit, members.names.get(of_unit)),
+             "from": from_s, "to": to_s}
+            for kind, from_s, to_s, of_unit in spans
         ],
-        "fused": sorted({unit.names.get(number, "?") for number in record.call.units}),
-        "instead": list(_instead(records, record, unit, turns)),
-    }
+        "fused": sorted({members.names.get(number, "?") for number in record.call.units}),
+        "instead": list(way.instead([span for span in spans if span.kind == "turn"], record)),
+    }  # fmt: skip
 
 
 def _chosen(
-    records: Sequence[CallRecord], unit: Unit, at_s: float | None, now_s: float
+    records: Sequence[CallRecord], name: str, unit: int, at_s: float | None, now_s: float | None
 ) -> CallRecord:
-    calls = [record for record in records if unit.number in record.slowest_s]
+    calls = [record for record in records if unit in record.slowest_s]
     if not calls:
         raise RequestRefused(
-            message=f"query '{unit.query}' has no results in the last hour of this run.\n"
+            message=f"query '{name}' has no results in the last hour of this run.\n"
             "Fix: ask again when it has"
         )
     if at_s is not None:
         return min(calls, key=lambda record: abs(record.ended_at_s - at_s))
-    recent = [record for record in calls if record.ended_at_s > now_s - MINUTE_S]
-    return max(recent or calls, key=lambda record: record.slowest_s[unit.number])
-
-
-def _waiting(
-    call_log: CallLog,
-    records: Sequence[CallRecord],
-    record: CallRecord,
-    unit: int,
-    since_s: float,
-) -> Iterator[Span]:
-    """Yield what a tuple in the log waited for: its turn, an attempt that failed, or a retry."""
-    first = record.call.first_train
-    spans: list[Span] = [
-        ("running", other.begun_at_s, other.ended_at_s)
-        for other in records
-        if other is not record
-        and unit in other.failed
-        and other.call.stream == record.call.stream
-        and other.call.first_train <= first
+    recent = [
+        record for record in calls if now_s is not None and record.ended_at_s > now_s - MINUTE_S
     ]
-    spans += [("retry", begin_s, end_s) for begin_s, end_s in call_log.delays(unit)]
-    at_s = since_s
-    for kind, begin_s, end_s in sorted(spans, key=lambda span: span[1]):
-        begin_s, end_s = max(begin_s, at_s), min(end_s, record.begun_at_s)
+    return max(recent or calls, key=lambda record: record.slowest_s[unit])
+
+
+@dataclass(frozen=True)
+class Way:
+    """The way of a tuple through the calls of a run."""
+
+    call_log: CallLog
+    records: Sequence[CallRecord]
+    members: Members
+
+    def spans(self, record: CallRecord, unit: int, arrived_at_s: float) -> Iterator[Span]:
+        """Yield where a tuple was from its arrival until a call of a unit was committed."""
+        train = self.call_log.train_at(record.call.stream, arrived_at_s, record.call)
+        in_log_at_s = arrived_at_s if train is None else train[1]
+        in_log_at_s = min(max(in_log_at_s, arrived_at_s), record.begun_at_s)
+        yield from self._until_in_log(record.call.stream, unit, arrived_at_s, in_log_at_s)
+        yield from self._waiting(record, unit, max(in_log_at_s, arrived_at_s))
+        begin_s = max(record.begun_at_s, arrived_at_s)
+        commits_s = max(begin_s, record.ended_at_s - record.commit_s)
+        yield Span("running", begin_s, commits_s, unit)
+        yield Span("committing", commits_s, record.ended_at_s, unit)
+
+    def _until_in_log(
+        self, stream: int, unit: int, arrived_at_s: float, in_log_at_s: float
+    ) -> Iterator[Span]:
+        """Yield where a tuple was until the log that a unit reads had it."""
+        producer, sources = self.members.producers.get(stream), self.members.sources.get(stream)
+        if producer is not None:
+            filling = [
+                record
+                for record in self.records
+                if producer in record.call.units
+                and producer not in record.failed
+                and arrived_at_s < record.ended_at_s <= in_log_at_s + 1e-3
+            ]
+            if filling:
+                last = filling[-1]
+                for span in self.spans(last, producer, arrived_at_s):
+                    yield span._replace(to_s=min(span.to_s, in_log_at_s))
+                yield Span("log", min(last.ended_at_s, in_log_at_s), in_log_at_s, unit)
+                return
+        if sources:
+            instants_s = [self.call_log.arrival_after(source, arrived_at_s) for source in sources]
+            first_s = min((at_s for at_s in instants_s if at_s is not None), default=in_log_at_s)
+            first_s = min(first_s, in_log_at_s)
+            yield from self._source(unit, arrived_at_s, first_s)
+            kind = "partner" if len(sources) > 1 else "window"
+            yield Span(kind, first_s, in_log_at_s, unit)
+            return
+        yield from self._source(unit, arrived_at_s, in_log_at_s)
+
+    def _source(self, unit: int, from_s: float, to_s: float) -> Iterator[Span]:
+        full = [Span("backpressure", *period, unit) for period in self.call_log.full()]
+        yield from _filled("source", full, from_s, to_s, unit)
+
+    def _waiting(self, record: CallRecord, unit: int, since_s: float) -> Iterator[Span]:
+        """Yield what a tuple in the log waited for: its turn, an attempt that failed, a retry."""
+        first = record.call.first_train
+        spans = [
+            Span("running", other.begun_at_s, other.ended_at_s, unit)
+            for other in self.records
+            if other is not record
+            and unit in other.failed
+            and other.call.stream == record.call.stream
+            and other.call.first_train <= first
+        ]
+        spans += [Span("retry", *period, unit) for period in self.call_log.delays(unit)]
+        spans += [Span("paused", *period, unit) for period in self.call_log.halts(unit)]
+        yield from _filled("turn", spans, since_s, record.begun_at_s, unit)
+
+    def instead(self, turns: Sequence[Span], last: CallRecord) -> Iterator[dict[str, Any]]:
+        """Yield the calls that ran while a tuple waited for its turn."""
+        for other in self.records:
+            turn = next(
+                (turn for turn in turns
+                 if other.begun_at_s < turn.to_s and other.ended_at_s > turn.from_s), None,
+            )  # fmt: skip
+            if turn is None or other is last:
+                continue
+            units = other.call.units
+            names = sorted({self.members.names.get(number, "?") for number in units})
+            query_class = self.members.class_of(units)
+            decisions, number = self.call_log.decisions, other.call.number
+            priority = decisions.priority(number, units[0])
+            own_priority = None
+            if turn.unit not in units and other.begun_at_s >= turn.from_s:
+                own_priority = decisions.priority(number, turn.unit)
+            yield {
+                "call": number,
+                "queries": names,
+                "class": None if query_class is None else query_class.name,
+                "from": other.begun_at_s,
+                "to": min(other.ended_at_s, turn.to_s),
+                "priority": priority,
+                "own_priority": own_priority,
+                "reason": self._reason(other, query_class, turn, priority, own_priority),
+            }
+
+    def _reason(
+        self,
+        other: CallRecord,
+        query_class: QueryClass | None,
+        turn: Span,
+        priority: float | None,
+        own_priority: float | None,
+    ) -> str:
+        """Return why a call ran before that of a unit, as far as the record says."""
+        unit = turn.unit
+        if unit in other.call.units:
+            return "an earlier call of this query: it has one at a time"
+        if other.begun_at_s <= turn.from_s:
+            return "under way already: calls are not interrupted"
+        if any(
+            record.begun_at_s <= other.begun_at_s < record.ended_at_s
+            for record in self.records
+            if unit in record.call.units
+        ):
+            return "begun while an earlier call of this query ran: it has one at a time"
+        decision, own_class = (
+            self.call_log.decisions.of(other.call.number), self.members.class_of([unit]),
+        )  # fmt: skip
+        if decision is not None and decision.measures:
+            return "a query that was never measured runs first and alone"
+        text = f"chosen first by {other.policy}"
+        if query_class is not None and own_class is not None and query_class != own_class:
+            text += (
+                f"; class {query_class.name} has priority {query_class.priority:g},"
+                f" class {own_class.name} {own_class.priority:g}"
+            )
+            quota = None if decision is None else decision.quotas.get(own_class.name)
+            if quota is not None:
+                left_s = quota.granted_s - quota.used_s
+                text += f" and {left_s:.3g} s of its quota left"
+        elif priority is not None and own_priority is not None:
+            text += f"; its priority was {priority:.4g} against {own_priority:.4g}"
+        if len(other.call.units) > 1:
+            text += f"; {len(other.call.units)} queries shared the call"
+        return text
+
+
+def _filled(
+    kind: str, spans: Sequence[Span], from_s: float, to_s: float, unit: int
+) -> Iterator[Span]:
+    """Yield the spans inside a period, without overlaps, and spans of a kind between them."""
+    at_s = from_s
+    for span in sorted(spans, key=lambda span: span.to_s):
+        begin_s, end_s = max(span.from_s, at_s), min(span.to_s, to_s)
         if end_s > begin_s:
             if begin_s > at_s:
-                yield "turn", at_s, begin_s
-            yield kind, begin_s, end_s
+                yield Span(kind, at_s, begin_s, unit)
+            yield Span(span.kind, begin_s, end_s, unit)
             at_s = end_s
-    if record.begun_at_s > at_s:
-        yield "turn", at_s, record.begun_at_s
-
-
-def _instead(
-    records: Sequence[CallRecord],
-    record: CallRecord,
-    unit: Unit,
-    turns: Sequence[tuple[float, float]],
-) -> Iterator[dict[str, Any]]:
-    """Yield the calls that ran while a tuple waited for its turn."""
-    own_spans = [
-        (other.begun_at_s, other.ended_at_s) for other in records if unit.number in other.call.units
-    ]
-    for other in records:
-        if other is record or not any(
-            other.begun_at_s < end_s and other.ended_at_s > begin_s for begin_s, end_s in turns
-        ):
-            continue
-        queries = sorted({unit.names.get(number, "?") for number in other.call.units})
-        query_class = next((unit.classes[name] for name in queries if name in unit.classes), None)
-        yield {
-            "call": other.call.number,
-            "queries": queries,
-            "class": None if query_class is None else query_class.name,
-            "from": other.begun_at_s,
-            "to": min(other.ended_at_s, record.begun_at_s),
-            "reason": _reason(other, query_class, unit, turns[0][0], own_spans),
-        }
-
-
-def _reason(
-    other: CallRecord,
-    query_class: QueryClass | None,
-    unit: Unit,
-    waited_since_s: float,
-    own_spans: Sequence[tuple[float, float]],
-) -> str:
-    """Return why a call ran before that of a unit, as far as the record says.
-
-    Args:
-        own_spans: when calls of the unit ran.
-    """
-    own_class = unit.query_class
-    if unit.number in other.call.units:
-        return "an earlier call of this query: it has one at a time"
-    if other.begun_at_s <= waited_since_s:
-        return "under way already: calls are not interrupted"
-    if any(begin_s <= other.begun_at_s < end_s for begin_s, end_s in own_spans):
-        return "begun while an earlier call of this query ran: it has one at a time"
-    if query_class is None or query_class.name == own_class.name:
-        return f"chosen first by {other.policy}"
-    return (
-        f"chosen first by {other.policy}; class {query_class.name} has priority"
-        f" {query_class.priority:g}, class {own_class.name} {own_class.priority:g}"
-    )
+    if to_s > at_s:
+        yield Span(kind, at_s, to_s, unit)

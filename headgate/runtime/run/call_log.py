@@ -1,9 +1,10 @@
 """Which calls have run lately and when trains came in: what explains why a query waited."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, nan
+from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -11,12 +12,16 @@ from headgate.model.arrays import Floats
 from headgate.model.events import (
     Event,
     NetworkChanged,
+    Overloaded,
+    QueryStopped,
     StepFinished,
     StepStarted,
     TrainArrived,
     UnitDelayed,
+    UnitFailed,
 )
 from headgate.model.plan import BoxCall
+from headgate.runtime.run.decisions import Decisions, Ranking
 
 KEPT_S = 3600.0
 MOST_BYTES = 100_000_000
@@ -38,7 +43,7 @@ class CallRecord:
     policy: str
     begun_at_s: float
     ended_at_s: float = inf
-    seconds: float = nan
+    commit_s: float = 0.0
     lane: str = ""
     slowest_s: dict[int, float] = field(default_factory=dict)
     failed: tuple[int, ...] = ()
@@ -67,14 +72,19 @@ class CallLog:
 
     Args:
         first_trains: by stream, the number of the first train that will arrive.
+        decisions: what decided the calls.
     """
 
-    def __init__(self, first_trains: Sequence[int]) -> None:
+    def __init__(self, first_trains: Sequence[int], decisions: Decisions | None = None) -> None:
+        self.decisions = Decisions() if decisions is None else decisions
         self._calls: deque[CallRecord] = deque()
         self._under_way: dict[int, CallRecord] = {}
         self._next_train = dict(enumerate(first_trains))
         self._arrivals: dict[int, deque[Arrivals]] = {}
         self._delays: deque[tuple[int, float, float]] = deque()
+        self._halts: deque[tuple[int, float, float]] = deque()
+        self._halted_at_s: dict[int, float] = {}
+        self._full: deque[tuple[float, float]] = deque()
         self._bytes = 0
 
     def hear(self, event: Event, policy: str) -> None:
@@ -96,8 +106,15 @@ class CallLog:
                 self._arrive(event)
             case NetworkChanged():
                 self._next_train |= event.first_trains
+                for unit in event.cursors:
+                    if unit in self._halted_at_s:
+                        self._halts.append((unit, self._halted_at_s.pop(unit), event.at_s))
             case UnitDelayed():
                 self._delays.append((event.unit, event.at_s, event.until_s))
+            case QueryStopped() | UnitFailed():
+                self._halted_at_s[event.unit] = event.at_s
+            case Overloaded():
+                self._full.append((event.at_s, event.until_s))
 
     def calls(self) -> Iterator[CallRecord]:
         """Yield the calls, oldest first."""
@@ -106,6 +123,21 @@ class CallLog:
     def delays(self, unit: int) -> list[tuple[float, float]]:
         """Return the periods in which a unit waited to be tried again."""
         return [(begin_s, end_s) for other, begin_s, end_s in list(self._delays) if other == unit]
+
+    def halts(self, unit: int) -> list[tuple[float, float]]:
+        """Return the periods in which a unit was paused, stopped or had failed."""
+        return [(begin_s, end_s) for other, begin_s, end_s in list(self._halts) if other == unit]
+
+    def full(self) -> list[tuple[float, float]]:
+        """Return the periods in which a budget was used up, so that sources were not polled."""
+        return list(self._full)
+
+    def arrival_after(self, stream: int, arrived_at_s: float) -> float | None:
+        """Return when the first train that may have the tuple of an instant was in a log."""
+        for arrivals in list(self._arrivals.get(stream, ())):
+            if arrivals.at_s >= arrived_at_s and float(arrivals.heads_s[0]) <= arrived_at_s + 1e-6:
+                return arrivals.at_s
+        return None
 
     def train_at(self, stream: int, arrived_at_s: float, call: BoxCall) -> tuple[int, float] | None:
         """Return the train of a call that has the tuple of an instant, and when it was durable."""
@@ -118,11 +150,57 @@ class CallLog:
                     result = train, arrivals.at_s
         return result
 
+    def to_dict(self, encoded: Callable[[bytes], str]) -> dict[str, Any]:
+        """Return all of it as plain data.
+
+        Args:
+            encoded: spells bytes as text.
+        """
+        calls = [
+            [call.number, call.units, call.stream, call.first_train, call.end_train, call.tuples,
+             record.policy, record.begun_at_s, record.ended_at_s, record.commit_s, record.lane,
+             list(record.slowest_s.items()), record.failed]
+            for record in self._calls
+            for call in (record.call,) if record.ended_at_s < inf
+        ]  # fmt: skip
+        arrivals = {
+            stream: [[entry.at_s, entry.first, entry.heads_s.tolist()] for entry in entries]
+            for stream, entries in self._arrivals.items()
+        }
+        return {
+            "calls": calls, "arrivals": arrivals, "delays": list(self._delays),
+            "halts": list(self._halts), "full": list(self._full),
+            "decisions": self.decisions.to_dict(encoded),
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], decoded: Callable[[str], bytes], ranking: Ranking
+    ) -> "CallLog":
+        """Return the log whose `to_dict` this is."""
+        log = cls((), Decisions.from_dict(data["decisions"], decoded, ranking))
+        for (number, units, stream, first, end, tuples, policy, begun_at_s, ended_at_s, commit_s,
+             lane, slowest_s, failed) in data["calls"]:  # fmt: skip
+            call = BoxCall(number, tuple(units), stream, first, end, tuples)
+            log._calls.append(
+                CallRecord(
+                    call, policy, begun_at_s, ended_at_s, commit_s=commit_s, lane=lane,
+                    slowest_s=dict(slowest_s), failed=tuple(failed),
+                )
+            )  # fmt: skip
+        for stream, entries in data["arrivals"].items():
+            arrivals = (Arrivals(at_s, first, np.array(heads)) for at_s, first, heads in entries)
+            log._arrivals[int(stream)] = deque(arrivals)
+        for periods, key in ((log._delays, "delays"), (log._halts, "halts")):
+            periods.extend((unit, begin_s, end_s) for unit, begin_s, end_s in data[key])
+        log._full.extend((begin_s, end_s) for begin_s, end_s in data["full"])
+        return log
+
     def _finish(self, event: StepFinished) -> None:
         record = self._under_way.pop(event.call.number, None)
         if record is None:
             return
-        record.ended_at_s, record.seconds = event.at_s, event.seconds
+        record.ended_at_s, record.commit_s = event.at_s, event.commit_s
         record.lane, record.failed = event.lane, event.failed
         for unit, responses_s in zip(event.call.units, event.responses_s, strict=True):
             if len(responses_s):
@@ -138,13 +216,20 @@ class CallLog:
     def _forget(self, now_s: float) -> None:
         """Drop what is older than an hour, and the oldest while there is too much."""
         since_s = now_s - KEPT_S
-        while self._calls and (self._calls[0].begun_at_s < since_s or self._bytes > MOST_BYTES):
+        decisions = self.decisions
+        while self._calls and (
+            self._calls[0].begun_at_s < since_s or self._bytes + decisions.size_bytes > MOST_BYTES
+        ):
             record = self._calls.popleft()
             self._bytes -= record.size_bytes
             since_s = max(since_s, record.begun_at_s)
+            decisions.forget(record.call.number + 1)
         for trains in self._arrivals.values():
             # A tuple may wait longer than its train; a call explains at most what is still here.
             while trains and trains[0].at_s < since_s:
                 self._bytes -= TRAIN_BYTES * (len(trains.popleft().heads_s) + 1)
-        while self._delays and self._delays[0][2] < since_s:
-            self._delays.popleft()
+        for periods in (self._delays, self._halts):
+            while periods and periods[0][2] < since_s:
+                periods.popleft()
+        while self._full and self._full[0][1] < since_s:
+            self._full.popleft()

@@ -6,6 +6,7 @@ from typing import Any
 from headgate.model.events import Event, Measured, PolicyChanged, StepFinished, StepStarted
 from headgate.model.plan import BoxCall
 from headgate.policies import policy_named
+from headgate.runtime.run.decisions import Decisions
 from headgate.scheduler.scheduler import Scheduler
 
 log = logging.getLogger("headgate")
@@ -24,6 +25,7 @@ class GuardedScheduler(Scheduler):
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         self.policy_error = ""
         """Why round robin decides in place of the policy that was set; "" if it does not."""
+        self.decisions = Decisions()
         super().__init__(*arguments, **settings)
 
     @property
@@ -52,10 +54,14 @@ class GuardedScheduler(Scheduler):
 
     def _next_call(self, now_s: float) -> BoxCall | None:
         try:
-            return super()._next_call(now_s)
+            call = super()._next_call(now_s)
         except Exception as error:  # nothing has changed yet
             self._replace_policy(error)
-            return super()._next_call(now_s)
+            call = super()._next_call(now_s)
+        if call is not None:
+            policy = self.policy.in_charge(now_s)
+            self.decisions.note(call, policy, self.visible, self.ready, self.network, now_s)
+        return call
 
     def _tell(self, event: StepStarted | StepFinished | Measured) -> None:
         try:

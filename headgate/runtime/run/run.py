@@ -28,6 +28,7 @@ from headgate.runtime.run.call_log import CallLog
 from headgate.runtime.run.guarded_scheduler import GuardedScheduler
 from headgate.runtime.run.live_query import LiveQuery
 from headgate.runtime.run.scheduler_timer import Timed
+from headgate.runtime.run.spans import Spans
 from headgate.runtime.run.spark_room import LiveEngine
 from headgate.scheduler.engine import Engine
 from headgate.scheduler.loop import run
@@ -60,7 +61,7 @@ class Running:
         settings: Settings,
     ) -> None:
         self.engine, self._first_statistics, self._state = engine, statistics, state
-        self.workers = settings.workers
+        self.workers, self._traces = settings.workers, settings.traces
         table = unit_table(units_of(network), statistics)
         self.scheduler = GuardedScheduler(
             network, table, policy, shed=engine.shed, loss_of=engine.loss_of,
@@ -73,7 +74,7 @@ class Running:
         self._timed = Timed(self.scheduler)
         self._metrics, self._lock = RunMetrics(network, table), threading.Lock()
         self._last_minute = LastMinute()
-        self.call_log = CallLog(engine.first_trains)
+        self.call_log = CallLog(engine.first_trains, self.scheduler.decisions)
         self._bound: dict[int, LiveQuery] = {}
         self._warned: set[int] = set()
         """The queries that were warned of."""
@@ -98,7 +99,10 @@ class Running:
 
     def start(self, listeners: Sequence[Listener], *, record: bool) -> None:
         """Start ingest and the loop."""
-        observed: Engine = Observed(self.engine, [self._hear, *map(Guarded, listeners)])
+        heard: list[Listener] = [self._hear, *map(Guarded, listeners)]
+        if self._traces:
+            heard.append(Guarded(Spans(lambda: self.scheduler.network)))
+        observed: Engine = Observed(self.engine, heard)
         if record:
             observed = self._recorder = Recorder(
                 observed, self._state, self.scheduler, self._first_statistics

@@ -11,6 +11,7 @@ from typing import Any
 from headgate.config import Pipeline
 from headgate.errors import ConfigRefused, HeadgateError, UnknownName
 from headgate.metrics.measures import Objective, objective_of
+from headgate.model.html_table import table_html
 from headgate.model.network.graph import Graph
 from headgate.policies import policies as known_policies
 from headgate.policies import policy_entry
@@ -71,6 +72,15 @@ class Comparison:
     seeds: tuple[int, ...]
     standings: tuple[Standing, ...]
     skipped: tuple[tuple[str, str], ...] = ()
+
+    def _repr_html_(self) -> str:
+        heads = ("rank", "policy", "train", "mean", "least", "most", "÷ best")
+        rows = [
+            (standing.rank, standing.policy, standing.train, standing.mean, standing.least,
+             standing.most, standing.ratio)
+            for standing in self.standings
+        ]  # fmt: skip
+        return table_html(f"{self.workload}: {self.label}. {self.verdict}", heads, rows)
 
     @property
     def winner(self) -> Standing:

@@ -90,6 +90,9 @@ class Replay:
         """Whether the error is within `BAR` in every class."""
         return all(calibration.holds for calibration in self.calibration)
 
+    def _repr_html_(self) -> str:
+        return "".join(report._repr_html_() for report in (self.measured, *self.reports))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
         return {
@@ -114,6 +117,7 @@ def replay(
     path: str | File,
     policies: Sequence[str] = (),
     progress: Callable[[str], None] = lambda policy: None,
+    last_s: float = inf,
 ) -> Replay:
     """Simulate a recorded run under other policies.
 
@@ -121,6 +125,8 @@ def replay(
         path: a recording, or a state directory with one; its last run is simulated.
         policies: as written on a command line; the policy that ran is always simulated first.
         progress: called with each policy before it is simulated.
+        last_s: how many seconds at the end of the run the reports are about; the simulation always
+            begins with the run.
 
     Raises:
         ConfigRefused: there is no recording, or a policy does not run on Spark.
@@ -129,13 +135,14 @@ def replay(
     chosen = [Spelled(text) for text in policies]
     for policy in chosen:
         refuse_off_spark(policy.make())
-    measured, costs = measured_report(recording), fitted_costs(recording)
+    since_s = recording.turns[-1].event.at_s - last_s if recording.turns else -inf
+    measured, costs = measured_report(recording, since_s), fitted_costs(recording)
     progress(recording.settings.policy)
-    reports = [simulated_report(recording, costs)]
+    reports = [simulated_report(recording, costs, since_s=since_s)]
     for policy in chosen:
         if policy.text != recording.settings.policy:
             progress(policy.text)
-            reports.append(simulated_report(recording, costs, policy))
+            reports.append(simulated_report(recording, costs, policy, since_s))
     calibration = tuple(
         Calibration(was.name, was.response_s.mean, would_be.response_s.mean)
         for was, would_be in zip(measured.classes, reports[0].classes, strict=True)
@@ -160,8 +167,8 @@ def decisions(recording: Recording) -> list[list[BoxCall]]:
     return calls
 
 
-def measured_report(recording: Recording) -> Report:
-    """Return the report of a recorded run, as measured."""
+def measured_report(recording: Recording, since_s: float = -inf) -> Report:
+    """Return the report of a recorded run, as measured, without results before an instant."""
     network = recording.network
     table = unit_table(units_of(network), recording.settings.known)
     statistics, metrics = Statistics(table), RunMetrics(network, table)
@@ -173,7 +180,8 @@ def measured_report(recording: Recording) -> Report:
             table = grown(table, units_of(network), event.known, before)
             statistics = statistics.moved(table, before)
             metrics.change(network, table)
-        metrics.hear(event)
+        if not _is_before(event, since_s):
+            metrics.hear(event)
         event = in_rows(event, network.places)
         if isinstance(event, StepFinished):
             statistics.learn(table, event)
@@ -181,9 +189,16 @@ def measured_report(recording: Recording) -> Report:
 
 
 def simulated_report(
-    recording: Recording, costs: CallCosts, policy: Spelled | None = None
+    recording: Recording,
+    costs: CallCosts,
+    policy: Spelled | None = None,
+    since_s: float = -inf,
 ) -> Report:
-    """Return the report of a simulation under a policy, or under those that ran, when they ran."""
+    """Return the report of a simulation under a policy, or under those that ran, when they ran.
+
+    Args:
+        since_s: results before this instant are left out of the report.
+    """
     chosen = policy or Spelled(recording.settings.policy)
     happenings = list(_happenings(recording, changes_policy=policy is None))
     engine = ReplayEngine(
@@ -197,10 +212,15 @@ def simulated_report(
     def hear(event: Event) -> None:
         if metrics.table is not scheduler.table:
             metrics.change(scheduler.network, scheduler.table)
-        metrics.hear(event)
+        if not _is_before(event, since_s):
+            metrics.hear(event)
 
     run(scheduler, Observed(engine, [hear]))
     return Report.of(chosen.text, metrics)
+
+
+def _is_before(event: Event, since_s: float) -> bool:
+    return isinstance(event, StepFinished) and event.at_s < since_s
 
 
 def _scheduler(recording: Recording, policy: Spelled, shed: Commit | None = None) -> Scheduler:

@@ -1,11 +1,14 @@
 // The panel of `amos`: a slider per metric, weights that always sum to 1, scores of its policies.
 
 import { ask } from "./api.js";
-import { element, setText } from "./dom.js";
+import { lineChart } from "./chart.js";
+import { drawn, element, setText } from "./dom.js";
 import { number } from "./format.js";
+import { store } from "./store.js";
 
 const STEPS = 1000;
 const WAIT_MS = 400;
+const BAND = 1000;
 
 /**
  * Return weights in thousandths after one of them was moved: the others keep their proportions.
@@ -44,12 +47,47 @@ export function amosPanel(message) {
     sliders,
     element("p", { class: "buttons" }, add),
     element("table", {}, element("thead", {}, element("tr", {}, ...["policy", "score", "turns"].map((text) => element("th", { scope: "col" }, text)))), scores),
+    element("h3", {}, "Scores and who was in charge, over time"),
+    history,
   );
+  const history = element("div", {});
+  const colors = ["line-1", "line-2", "line-3", "line-4", "line-5", "line-6", "line-7"];
+  let chart = null;
+  let charted = "";
   let rows = [];
   let metrics = [];
   let busy = 0;
   let timer = 0;
   let shown = "";
+
+  /** Draw the scores of the last minutes, and a band with the policy in charge. */
+  function drawHistory(names) {
+    const key = names.join();
+    if (key !== charted) {
+      charted = key;
+      chart = lineChart("Scores of the policies of amos", names.map((_, index) => colors[index % colors.length]));
+      const keys = names.map((name, index) => element("span", { class: `key ${colors[index % colors.length]}` }, name));
+      const band = drawn("svg", { class: "band", viewBox: `0 0 ${BAND} 10`, preserveAspectRatio: "none", role: "img" });
+      history.replaceChildren(element("figure", {}, chart.node, band, element("figcaption", { class: "keys" }, ...keys)));
+      chart.band = band;
+    }
+    const points = store.history.filter((point) => point.scores);
+    chart.update(points.map((point) => {
+      const byName = Object.fromEntries(point.scores);
+      return [point.at_s, ...names.map((name) => byName[name] ?? null)];
+    }));
+    const [first, last] = [points[0]?.at_s ?? 0, points.at(-1)?.at_s ?? 1];
+    const x = (at_s) => ((at_s - first) / Math.max(last - first, 1e-9)) * BAND;
+    chart.band.replaceChildren(
+      ...points.slice(0, -1).map((point, index) => {
+        const place = names.indexOf(point.deciding);
+        const bar = drawn("rect", { x: x(point.at_s), y: 0, width: x(points[index + 1].at_s) - x(point.at_s) + 0.5, height: 10, class: `fill ${colors[Math.max(0, place) % colors.length]}` });
+        bar.append(drawn("title"));
+        setText(bar.firstChild, `${point.deciding} in charge`);
+        return bar;
+      }),
+    );
+  }
 
   function send() {
     clearTimeout(timer);
@@ -134,6 +172,7 @@ export function amosPanel(message) {
         rows = amos.specification.map((row, index) => ({ ...row, weight: weights[index] }));
         build();
       }
+      drawHistory(amos.scores.map((row) => row.policy));
       scores.replaceChildren(
         ...amos.scores.map((row) => element("tr", {}, element("td", {}, row.policy), element("td", { class: "number" }, number(row.score)), element("td", { class: "number" }, String(row.turns)))),
       );

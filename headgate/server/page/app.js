@@ -2,13 +2,16 @@
 
 import { addView } from "./add.js";
 import { forgetToken, hasToken, setToken, takeToken } from "./api.js";
+import { changesView } from "./changes.js";
 import { element, field, setText } from "./dom.js";
 import { time } from "./format.js";
+import { networkView } from "./network.js";
 import { overviewView } from "./overview.js";
 import { policyView } from "./policy.js";
 import { queriesView } from "./queries.js";
 import { queryView } from "./query.js";
 import { follow, store, subscribe } from "./store.js";
+import { whatIfView } from "./what_if.js";
 
 const root = new URL(document.baseURI).pathname;
 const main = document.getElementById("main");
@@ -18,7 +21,10 @@ const VIEWS = [
   [/^$/, "Overview", overviewView],
   [/^page\/queries$/, "Queries", queriesView],
   [/^page\/queries\/([^/]+)$/, "Query", (goTo, name) => queryView(goTo, decodeURIComponent(name))],
+  [/^page\/network$/, "Network", networkView],
   [/^page\/policy$/, "Policy", policyView],
+  [/^page\/what-if$/, "What if?", whatIfView],
+  [/^page\/changes$/, "Changes", changesView],
   [/^page\/add$/, "Add", addView],
 ];
 

@@ -35,6 +35,10 @@ export function percent(value) {
   return `${share < 10 ? Number(share.toPrecision(2)) : share.toFixed(0)} %`;
 }
 
+export function dateTime(at_s) {
+  return new Date(at_s * 1000).toLocaleString([], { hour12: false, dateStyle: "short", timeStyle: "medium" });
+}
+
 export function time(at_s) {
   return new Date(at_s * 1000).toLocaleTimeString([], { hour12: false });
 }

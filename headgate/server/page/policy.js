@@ -72,7 +72,7 @@ export function policyView() {
     const policy = text();
     const sure = await confirmed(
       `Put ${policy} in charge?`,
-      `It decides from the next call on, instead of ${before}. Nothing is lost, nothing runs twice, and no result changes. The next start takes the policy of the pipeline file.`,
+      `It decides from the next call on, instead of ${before}. Nothing is lost, nothing runs twice, and no result changes. It stays in charge in later runs, until it is undone under Changes.`,
       "Put in charge",
     );
     if (!sure) return;

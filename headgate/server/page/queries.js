@@ -20,6 +20,7 @@ const COLUMNS = [
   ["selectivity", "Selectivity", number, (row) => row.selectivity],
   ["cost", "Cost", seconds, (row) => row.tuple_cost_s],
   ["lane", "Lane", TEXT, (row) => row.lane],
+  ["shared", "Shared with", TEXT, (row) => (row.shared_with ? some(row.shared_with, "query") : null)],
 ];
 
 const NOTHING = Symbol("no value was shown yet");

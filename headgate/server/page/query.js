@@ -1,9 +1,11 @@
 // One query: what it does, how it runs, what it is worth, and what can be done to it.
 
 import { ask, queryPath } from "./api.js";
+import { refusals } from "./add.js";
 import { lineChart } from "./chart.js";
 import { announce, confirmed, element, field, messageBox, setText } from "./dom.js";
 import { count, number, percent, rate, seconds } from "./format.js";
+import { qosEditor } from "./qos.js";
 import { whyPanel } from "./why.js";
 
 const HISTORY_S = 600;
@@ -54,9 +56,14 @@ export function queryView(goTo, name) {
       element("button", { type: "button", class: action === "drop" ? "danger" : "", onclick: () => act(action) }, label),
     ]),
   );
+  let asked = false;
   const explained = element("dl", { class: "facts" });
   const sql = element("pre", { class: "sql", tabindex: 0, "aria-label": "SQL" });
   const worth = worthForm(name, message);
+  const alter = textForm(name, sql, message, () => {
+    asked = false;
+    explain();
+  });
   const why = whyPanel(name);
   const gone = element("p", { class: "panel", hidden: true }, `There is no query ${name} in this run.`);
   const content = element(
@@ -70,7 +77,7 @@ export function queryView(goTo, name) {
       element("figure", {}, chart.node, element("figcaption", {}, element("span", { class: "key line-1" }, "mean"), element("span", { class: "key line-2" }, "p95"), scale))),
     why.node,
     element("div", { class: "columns" },
-      element("section", { class: "panel" }, element("h2", {}, "Text"), sql),
+      element("section", { class: "panel" }, element("h2", {}, "Text"), sql, alter),
       element("section", { class: "panel" }, element("h2", {}, "What its results are worth"), worth.node)),
     element("section", { class: "panel" }, element("h2", {}, "How it runs"), explained),
   );
@@ -90,7 +97,6 @@ export function queryView(goTo, name) {
     }
   }
 
-  let asked = false;
   async function explain() {
     if (asked) return;
     asked = true;
@@ -149,27 +155,71 @@ function showExplanation(list, sql, facts) {
   list.replaceChildren(
     ...rows.filter(([, text]) => text != null && text !== "").flatMap(([label, text]) => [
       element("dt", {}, label),
-      element("dd", {}, String(text)),
+      element("dd", { class: label === "SQL of the group" ? "sql" : "" }, String(text)),
     ]),
   );
 }
 
-/** The form that changes class, weight and deadline. */
+/** The form that gives the query another text. */
+function textForm(name, sql, message, done) {
+  const text = element("textarea", { rows: 8, required: true, spellcheck: "false", wrap: "off", "aria-label": "New text" });
+  const from = element("select", {}, new Option("where the query stands", ""), new Option("the oldest tuple in the log", "oldest"), new Option("now", "now"));
+  const shown = refusals(text, message);
+  const cancel = element("button", { type: "button" }, "Cancel");
+  const form = element("form", { hidden: true }, text, shown.node, field("Continues with", from),
+    element("p", { class: "buttons" }, element("button", { class: "primary" }, "Alter"), cancel));
+  const open = element("button", { type: "button" }, "Alter …");
+  const close = (hidden) => {
+    form.hidden = hidden;
+    open.hidden = sql.hidden = !hidden;
+  };
+  open.addEventListener("click", () => {
+    text.value = sql.textContent;
+    close(false);
+    text.focus();
+  });
+  cancel.addEventListener("click", () => {
+    shown.clear();
+    close(true);
+  });
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    shown.clear();
+    const where = from.value === "" ? "It continues where it stands" : from.value === "now" ? "It continues with tuples that arrive from now on" : "It begins with the oldest tuple in the log";
+    if (!(await confirmed(`Alter ${name}?`, `${where}, as its next version, whose results have a folder of their own. If the text is refused, the query goes on as it was.`, "Alter"))) return;
+    try {
+      const answer = await ask("PUT", queryPath(name, "/sql"), { sql: text.value, from: from.value || null });
+      close(true);
+      message.say(`The query is altered: it is version ${answer.version} now.`);
+      done();
+    } catch (error) {
+      shown.refuse(error);
+    }
+  });
+  return element("div", {}, form, element("p", { class: "buttons" }, open));
+}
+
+/** The form that changes class, weight, deadline and QoS graph. */
 function worthForm(name, message) {
   const queryClass = element("select", {});
   const weight = element("input", { type: "number", min: 0, step: "any", required: true });
   const deadline = element("input", { type: "number", min: 0, step: "any", placeholder: "none" });
   let row = null;
+  let touched = false;
+  let shown = "";
+  const graph = qosEditor(() => {
+    touched = true;
+  });
   const form = element(
     "form",
     {},
     field("Class", queryClass),
     field("Weight", weight),
     field("Deadline in seconds", deadline, "Empty for none; a query over windows then has their slide."),
+    graph.node,
     element("p", { class: "buttons" }, element("button", { class: "primary" }, "Change")),
-    element("small", {}, "It holds until the run ends; the next start takes the values of the pipeline file."),
+    element("small", {}, "It also holds in later runs, until it is undone under Changes."),
   );
-  let touched = false;
   form.addEventListener("input", () => {
     touched = true;
   });
@@ -180,11 +230,14 @@ function worthForm(name, message) {
     if (Number(weight.value) !== row.weight) change.weight = Number(weight.value);
     const wanted = deadline.value === "" ? null : Number(deadline.value);
     if (wanted !== (row.deadline_s ?? null)) change.deadline_s = wanted;
+    if (JSON.stringify(graph.points()) !== JSON.stringify(row.qos ?? null)) change.qos = graph.points();
     if (!Object.keys(change).length) {
       message.say("Nothing is changed.");
       return;
     }
-    const words = Object.entries(change).map(([key, value]) => `${key.replace("_s", "")} becomes ${value ?? "none"}`);
+    const names = { qos: "QoS graph", deadline_s: "deadline" };
+    const text = (value) => (Array.isArray(value) ? value.map(([latency, utility]) => `${utility} at ${latency} s`).join(", ") : value ?? "none");
+    const words = Object.entries(change).map(([key, value]) => `${names[key] ?? key} becomes ${text(value)}`);
     if (!(await confirmed(`Change ${name}?`, `Its ${words.join(", its ")}, from the next call on. No result changes.`, "Change"))) return;
     try {
       await ask("PATCH", queryPath(name), change);
@@ -207,6 +260,11 @@ function worthForm(name, message) {
       queryClass.value = row.class;
       weight.value = row.weight;
       deadline.value = row.deadline_s ?? "";
+      const points = JSON.stringify(row.qos ?? null);
+      if (points !== shown) {
+        shown = points;
+        graph.set(row.qos ?? null);
+      }
     },
   };
 }

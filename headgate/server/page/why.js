@@ -2,16 +2,22 @@
 
 import { ask, queryPath } from "./api.js";
 import { drawn, element, setText } from "./dom.js";
-import { seconds, time } from "./format.js";
+import { number, seconds, time } from "./format.js";
 
 const WIDTH = 1000;
 const HEIGHT = 44;
 const MOST_NAMES = 3;
 const MEANINGS = {
-  source: "until it was in the log",
+  source: "until its source's log had it",
+  backpressure: "until a budget had room again",
+  partner: "until the other streams had come as far",
+  window: "until the order of its window's stream was certain",
+  log: "until the log of a view or segment had it",
   turn: "until its turn",
-  running: "in a call, until the commit",
+  running: "in a call",
+  committing: "until its results were visible",
   retry: "until it was tried again",
+  paused: "until the query went on",
 };
 
 export function whyPanel(name) {
@@ -19,22 +25,28 @@ export function whyPanel(name) {
   const timeline = element("div", {});
   const parts = element("ul", { class: "parts" });
   const calls = element("tbody", {});
-  const head = element("thead", {}, element("tr", {}, ...["Ran instead", "Class", "After", "For", "Why"].map((text) => element("th", { scope: "col" }, text))));
+  const head = element("thead", {}, element("tr", {}, ...["Ran instead", "Class", "After", "For", "Priority", "Own", "Why"].map((text) => element("th", { scope: "col" }, text))));
   const table = element("table", { class: "instead" }, head, calls);
   const worst = element("button", { type: "button", onclick: () => show() }, "The worst of the last minute");
+  const moment = element("input", { type: "datetime-local", step: 1, "aria-label": "Committed at" });
+  const nearest = element("button", { type: "button", onclick: () => show(new Date(moment.value).getTime() / 1000) }, "Committed then");
+  nearest.disabled = true;
+  moment.addEventListener("input", () => {
+    nearest.disabled = !moment.value;
+  });
   const node = element(
     "section",
     { class: "panel", hidden: true },
     element("h2", {}, "Why did it wait?"),
-    element("p", { class: "buttons" }, worst),
+    element("p", { class: "buttons" }, worst, moment, nearest),
     summary, timeline, parts,
     element("div", { class: "scroll" }, table),
   );
   let asked = false;
 
-  async function show() {
+  async function show(at_s) {
     try {
-      draw(await ask("GET", queryPath(name, "/why")));
+      draw(await ask("GET", queryPath(name, `/why${at_s ? `?at=${at_s}` : ""}`)));
     } catch (error) {
       setText(summary, error.message);
     }
@@ -53,7 +65,7 @@ export function whyPanel(name) {
     timeline.replaceChildren(drawn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "timeline", preserveAspectRatio: "none", "aria-hidden": "true" }, ...bars));
     parts.replaceChildren(
       ...answer.parts.map((part) =>
-        element("li", { class: `key-${part.kind}` }, element("strong", {}, `${part.kind} ${seconds(part.to - part.from)}`), ` ${MEANINGS[part.kind]}`),
+        element("li", { class: `key-${part.kind}` }, element("strong", {}, `${part.kind} ${seconds(part.to - part.from)}`), ` ${MEANINGS[part.kind] ?? ""}${part.segment && part.segment !== name ? `, at ${part.segment}` : ""}`),
       ),
     );
     table.hidden = !answer.instead.length;
@@ -61,7 +73,7 @@ export function whyPanel(name) {
       ...answer.instead.map((call) => {
         const names = call.queries.slice(0, MOST_NAMES).join(", ");
         const more = call.queries.length > MOST_NAMES ? ` and ${call.queries.length - MOST_NAMES} more` : "";
-        const cells = [names + more, call.class ?? "–", seconds(Math.max(0, call.from - arrival)), seconds(call.to - Math.max(call.from, arrival)), call.reason];
+        const cells = [names + more, call.class ?? "–", seconds(Math.max(0, call.from - arrival)), seconds(call.to - Math.max(call.from, arrival)), number(call.priority), number(call.own_priority), call.reason];
         return element("tr", {}, ...cells.map((text) => element("td", {}, text)));
       }),
     );

@@ -171,6 +171,7 @@ class Calls:
             outputs, lane = self._executor.run(self._worker_session(turn.tag), work, turn)
         except Exception as error:  # nothing was committed
             outputs = [error] * len(paths)
+        ended_s = time.perf_counter()
         if not turn.end():
             return  # abandoned, and settled already
         samples = [] if self.stopping else self._executor.sampled(turn.units, work)
@@ -178,6 +179,7 @@ class Calls:
             turn.task.lane = lane or turn.task.lane
             turn.task.seconds += time.perf_counter() - began_s
             turn.task.committed_at_s = self._now_s()
+            turn.task.commit_s = ended_s - (turn.commits_since_s or ended_s)
             turn.task.samples += samples
         self._settle(turn, outputs)
 
@@ -252,7 +254,7 @@ class Calls:
                 tardiness_s=tardiness if any(map(len, tardiness)) else (),
                 idle_s=idle if any(map(np.any, idle)) else (),
                 backfilled=tuple(map(mul, outs, old)) if any(old) else (),
-                shed=shed if any(shed) else (),
+                shed=shed if any(shed) else (), commit_s=task.commit_s,
             )
         )  # fmt: skip
 

@@ -26,6 +26,7 @@ class Task:
     seconds: float = 0.0
     committed_at_s: float | None = None
     samples: list[ConditionSample] = field(default_factory=list)
+    commit_s: float = 0.0
 
 
 @dataclass(eq=False)
@@ -47,6 +48,8 @@ class Turn:
     since_s: float = 0.0
     waited_s: float = 0.0
     """How long its jobs have waited for a core, which does not count as its time."""
+    commits_since_s: float | None = None
+    """Since when it commits, by `time.perf_counter`."""
     _phase: Literal["waits", "runs", "commits", "over", "abandoned"] = "waits"
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -63,7 +66,7 @@ class Turn:
         """Begin to commit, after which nobody can abandon the turn; raise if its time is up."""
         with self._lock:
             self.check()
-            self._phase = "commits"
+            self._phase, self.commits_since_s = "commits", time.perf_counter()
 
     def end(self) -> bool:
         """End the turn; return True if its outcome still counts."""

@@ -1,5 +1,7 @@
 """Why a query waited, by hand: which calls ran instead, and parts that add up."""
 
+import json
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -7,21 +9,37 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.networks import line, network, select
 
-from headgate.model.events import StepFinished, StepStarted, TrainArrived, UnitDelayed
+from headgate.model.events import (
+    NetworkChanged,
+    Overloaded,
+    QueryStopped,
+    StepFinished,
+    StepStarted,
+    TrainArrived,
+    UnitDelayed,
+)
+from headgate.model.network.unit_table import unit_table
+from headgate.model.network.units import units_of
 from headgate.model.plan import BoxCall
 from headgate.model.query import QueryClass
-from headgate.runtime.live.why import Unit, explained
+from headgate.policies import policies, policy_named
+from headgate.runtime.live.why import Members, explained
 from headgate.runtime.run import call_log as module
 from headgate.runtime.run.call_log import CallLog, CallRecord
+from headgate.runtime.run.decisions import ranking_of
+from headgate.runtime.run.guarded_scheduler import GuardedScheduler
+from headgate.scheduler.statistics import Statistics
 
 FIRE, LOG, WARM = 7, 8, 9
 HIGH, LOW = QueryClass(name="H", priority=6.0), QueryClass(name="N", priority=1.0)
 CLASSES = {"fire": HIGH, "log": LOW, "warm": LOW}
 
 
-def unit(number: int, query: str) -> Unit:
-    return Unit(number, query, {FIRE: "fire", LOG: "log", WARM: "warm"}, CLASSES)
+MEMBERS = Members(
+    {"fire": FIRE, "log": LOG, "warm": WARM}, {FIRE: "fire", LOG: "log", WARM: "warm"}, CLASSES
+)
 
 
 def train(at_s: float, head_s: float) -> TrainArrived:
@@ -52,10 +70,14 @@ def heard(*events: Any) -> CallLog:
     return call_log
 
 
-def answer(call_log: CallLog, number: int, of_unit: Unit) -> dict[str, Any]:
+def answer(call_log: CallLog, number: int, of_unit: int) -> dict[str, Any]:
     records = list(call_log.calls())
     record = next(record for record in records if record.call.number == number)
-    return explained(call_log, records, record, of_unit)
+    return explained(call_log, records, record, of_unit, MEMBERS)
+
+
+def spans(reply: dict[str, Any]) -> list[tuple[str, float, float]]:
+    return [(part["kind"], part["from"], part["to"]) for part in reply["parts"]]
 
 
 def test_a_query_that_waits_behind_known_calls_names_exactly_them() -> None:
@@ -72,13 +94,12 @@ def test_a_query_that_waits_behind_known_calls_names_exactly_them() -> None:
         StepStarted(4.0, waiting), finished(5.0, waiting, {LOG: 3.8}),
         StepStarted(5.0, after),
     )  # fmt: skip
-    reply = answer(call_log, 3, unit(LOG, "log"))
-    assert reply["parts"] == [
-        {"kind": "source", "from": pytest.approx(1.2), "to": 1.5},
-        {"kind": "turn", "from": 1.5, "to": 4.0},
-        {"kind": "running", "from": 4.0, "to": 5.0},
-    ]
-    assert (reply["train"], reply["fused"], reply["response_s"]) == (1, ["log", "warm"], 3.8)
+    reply = answer(call_log, 3, LOG)
+    assert spans(reply) == [
+        ("source", pytest.approx(1.2), 1.5), ("turn", 1.5, 4.0), ("running", 4.0, 5.0),
+    ]  # fmt: skip
+    assert {part["segment"] for part in reply["parts"]} == {"log"}
+    assert (reply["position"], reply["fused"], reply["response_s"]) == (1, ["log", "warm"], 3.8)
     assert [(row["call"], row["queries"], row["class"]) for row in reply["instead"]] == [
         (1, ["log", "warm"], "N"), (2, ["fire"], "H"),
     ]  # fmt: skip
@@ -86,7 +107,7 @@ def test_a_query_that_waits_behind_known_calls_names_exactly_them() -> None:
     assert reply["instead"][1]["reason"] == (
         "chosen first by cqc; class H has priority 6, class N 1"
     )
-    reason = answer(call_log, 2, unit(FIRE, "fire"))["instead"][0]["reason"]
+    reason = answer(call_log, 2, FIRE)["instead"][0]["reason"]
     assert reason == "under way already: calls are not interrupted"
 
 
@@ -98,7 +119,7 @@ def test_a_call_that_began_while_the_query_ran_is_no_choice_against_it() -> None
         finished(2.0, earlier, {FIRE: 1.5}), finished(3.0, other, {LOG: 2.5}),
         StepStarted(3.0, waiting), finished(3.5, waiting, {FIRE: 2.4}),
     )  # fmt: skip
-    rows = answer(call_log, 2, unit(FIRE, "fire"))["instead"]
+    rows = answer(call_log, 2, FIRE)["instead"]
     assert [row["reason"] for row in rows] == [
         "an earlier call of this query: it has one at a time",
         "begun while an earlier call of this query ran: it has one at a time",
@@ -113,8 +134,7 @@ def test_attempts_that_failed_and_their_retries_are_parts() -> None:
         finished(1.6, first, {}, failed=(LOG,)),
         StepStarted(2.2, again), finished(2.5, again, {LOG: 1.7}),
     )  # fmt: skip
-    parts = answer(call_log, 1, unit(LOG, "log"))["parts"]
-    assert [(part["kind"], part["from"], part["to"]) for part in parts] == [
+    assert spans(answer(call_log, 1, LOG)) == [
         ("source", pytest.approx(0.8), 1.0), ("turn", 1.0, 1.1), ("running", 1.1, 1.6),
         ("retry", 1.6, 2.1), ("turn", 2.1, 2.2), ("running", 2.2, 2.5),
     ]  # fmt: skip
@@ -137,13 +157,110 @@ def test_parts_do_not_overlap_and_add_up_to_the_response(
         slowest_s = {LOG: now_s - head_s} if is_last else {}
         call_log.hear(finished(now_s, step, slowest_s, () if is_last else (LOG,)), "rr")
         now_s += seconds
-    reply = answer(call_log, len(attempts) - 1, unit(LOG, "log"))
+    reply = answer(call_log, len(attempts) - 1, LOG)
     parts = reply["parts"]
     total_s = sum(part["to"] - part["from"] for part in parts)
     assert total_s == pytest.approx(reply["response_s"])
     assert all(one["to"] == other["from"] for one, other in pairwise(parts))
     assert parts[0]["from"] == pytest.approx(reply["arrival"])
     assert parts[-1]["to"] == reply["commit"]
+
+
+def test_the_way_through_a_view_and_a_full_log_are_parts() -> None:
+    """WARM is a view: it reads stream 0 and fills stream 1, which LOG reads."""
+    view, reader = call(0, (WARM,), 0, 1), BoxCall(1, (LOG,), 1, 0, 1, 5)
+    call_log = CallLog([0, 0])
+    for event in (
+        Overloaded(0.2, 0.6),
+        train(1.0, 0.0), StepStarted(1.5, view),
+        replace(finished(2.0, view, {}), commit_s=0.125),
+        TrainArrived(2.25, 1, np.array([5]), np.zeros(1), np.zeros(1)),
+        StepStarted(3.0, reader), finished(4.0, reader, {LOG: 4.0}),
+    ):  # fmt: skip
+        call_log.hear(event, "cqc")
+    records = list(call_log.calls())
+    members = replace(MEMBERS, producers={1: WARM}, streams=["s", "warm"])
+    reply = explained(call_log, records, records[-1], LOG, members)
+    assert [(kind, part["segment"]) for kind, part in
+            zip([kind for kind, _, _ in spans(reply)], reply["parts"], strict=True)] == [
+        ("source", "warm"), ("backpressure", "warm"), ("source", "warm"), ("turn", "warm"),
+        ("running", "warm"), ("committing", "warm"), ("log", "log"), ("turn", "log"),
+        ("running", "log"),
+    ]  # fmt: skip
+    assert [to_s for _, _, to_s in spans(reply)] == [0.2, 0.6, 1.0, 1.5, 1.875, 2.0, 2.25, 3.0, 4.0]
+    assert reply["stream"] == "warm"
+
+
+def test_the_time_in_which_a_query_was_paused_is_a_part() -> None:
+    net = network(line("log", select(0.001)))
+    step = call(0, (LOG,), 0, 1)
+    call_log = heard(
+        train(1.0, 1.0), QueryStopped(1.5, LOG), NetworkChanged(2.5, net, {LOG: 0}, {}, {}),
+        StepStarted(3.0, step), finished(4.0, step, {LOG: 3.0}),
+    )  # fmt: skip
+    assert spans(answer(call_log, 0, LOG)) == [
+        ("turn", 1.0, 1.5), ("paused", 1.5, 2.5), ("turn", 2.5, 3.0), ("running", 3.0, 4.0),
+    ]  # fmt: skip
+
+
+RANKING = [
+    name
+    for name, entry in policies().items()
+    if "spark" in entry.engines and ranking_of(policy_named(name), 0.0) is not None
+]
+
+
+@pytest.mark.parametrize("name", RANKING)
+@pytest.mark.parametrize("shared", [False, True])
+def test_recorded_priorities_are_those_of_the_decision_to_the_bit(name: str, shared: bool) -> None:
+    """They also stay the same when the log was written and read again."""
+    costs_s = [0.004, 0.001, 0.003, 0.002]
+    lines = [line(f"q{number}", select(cost_s, 0.5)) for number, cost_s in enumerate(costs_s)]
+    net = replace(network(*lines), ids=(11, 12, 13, 14))
+    table = unit_table(units_of(net), overhead_s=0.01)
+    table["deadline_s"] = 2.0
+    groups = [0, 0, 1, 1] if shared else []
+    scheduler = GuardedScheduler(
+        net, table, policy_named(name), statistics=Statistics(table), groups=groups,
+        most_fused=2 if shared else 1,
+    )  # fmt: skip
+    ranking = ranking_of(scheduler.policy, 0.0)
+    assert ranking is not None
+    original, wanted = ranking.values, dict[int, dict[int, float]]()
+
+    def watched(rows: Any, units: Any, now_s: float) -> Any:
+        values = original(rows, units, now_s)
+        wanted[len(decided)] = dict(zip(units.tolist(), values.tolist(), strict=True))
+        return values
+
+    call_log, decided = CallLog([0], scheduler.decisions), list[int]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "values", watched)
+        for number in range(8):
+            now_s = 1.0 + number * 0.37
+            arrival = TrainArrived(now_s, 0, np.array([3]), np.array([now_s - 0.1]),
+                                   np.array([now_s - 0.05]))  # fmt: skip
+            scheduler.hear(arrival)
+            for step in scheduler.plan(now_s + 0.01):
+                decided.append(step.number)
+                call_log.hear(StepStarted(now_s + 0.01, step), name)
+                done = replace(finished(now_s + 0.2, step, {u: 0.1 for u in step.units}),
+                               seconds=0.013 + number / 1000)  # fmt: skip
+                call_log.hear(done, name)
+                scheduler.hear(done)
+    again = CallLog.from_dict(
+        json.loads(json.dumps(call_log.to_dict(lambda data: data.hex()))), bytes.fromhex,
+        lambda text: ranking_of(policy_named(text), 0.0),
+    )  # fmt: skip
+    compared = 0
+    for position, step_number in enumerate(decided):
+        for unit, value in wanted.get(position, {}).items():
+            for log in (call_log, again):
+                priority = log.decisions.priority(step_number, net.ids[unit])
+                if priority is not None:
+                    assert priority == value
+                    compared += 1
+    assert compared >= 16
 
 
 def test_what_is_older_than_an_hour_or_too_much_is_forgotten(

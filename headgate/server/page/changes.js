@@ -1,0 +1,90 @@
+// The log of changes: what was changed by whom, where the run differs from its file, and undo.
+
+import { ask } from "./api.js";
+import { confirmed, element, messageBox } from "./dom.js";
+import { dateTime } from "./format.js";
+
+const EVERY_MS = 4000;
+const KINDS = {
+  policy: "policy", specification: "specification of amos", query: "worth of", sql: "text of",
+  add: "added", drop: "dropped", "drop stream": "dropped stream", pause: "paused",
+  resume: "resumed", restart: "restarted",
+};
+
+function value(content) {
+  if (content === null || content === undefined) return "none";
+  return typeof content === "string" ? content : JSON.stringify(content);
+}
+
+/** Return in words what a change was. */
+export function sentence(change) {
+  const what = `${KINDS[change.kind] ?? change.kind}${change.name ? ` ${change.name}` : ""}`;
+  if (change.kind === "add" || change.before === null || change.before === undefined) {
+    return change.kind === "policy" || change.kind === "specification" ? `${what}: ${value(change.after)}` : what;
+  }
+  return `${what}: ${value(change.before)} → ${value(change.after)}`;
+}
+
+export function changesView() {
+  const message = messageBox();
+  const differs = element("ul", { class: "problems" });
+  const same = element("p", { class: "quiet" });
+  const rows = element("tbody", {});
+  const head = element("tr", {}, ...["Time", "By", "Change", ""].map((text) => element("th", { scope: "col" }, text)));
+  const table = element("table", { class: "changes" }, element("thead", {}, head), rows);
+  let asked_ms = -EVERY_MS;
+  let shown = "";
+
+  async function undo(change) {
+    const consequence = change.kind === "add"
+      ? `This drops ${change.name} for good. The results stay.`
+      : `This puts back what was there before: ${value(change.before)}. No result changes.`;
+    if (!(await confirmed(`Undo change ${change.number}?`, `${sentence(change)}. ${consequence}`, "Undo"))) return;
+    try {
+      await ask("POST", `changes/${change.number}/undo`);
+      message.say(`Change ${change.number} is undone.`);
+    } catch (error) {
+      message.refuse(error.message);
+    }
+    show();
+  }
+
+  async function show() {
+    asked_ms = performance.now();
+    let answer = null;
+    try {
+      answer = await ask("GET", "changes");
+    } catch (error) {
+      message.refuse(error.message);
+      return;
+    }
+    const key = JSON.stringify(answer);
+    if (key === shown) return;
+    shown = key;
+    same.textContent = answer.differs.length ? "Where the run differs from its pipeline file:" : "The run does what its pipeline file says.";
+    differs.replaceChildren(...answer.differs.map((text) => element("li", { class: "warning" }, text)));
+    table.hidden = !answer.changes.length;
+    rows.replaceChildren(
+      ...answer.changes.map((change) => {
+        const button = element("button", { type: "button", onclick: () => undo(change), "aria-label": `Undo change ${change.number}` }, "Undo");
+        const state = change.undone ? "undone" : change.can_undo ? button : "";
+        const text = change.undoes ? `undo of ${change.undoes}: ${sentence(change)}` : sentence(change);
+        return element("tr", {}, element("td", {}, dateTime(change.at_s)), element("td", {}, change.origin), element("td", { class: "what" }, text), element("td", {}, state));
+      }),
+    );
+  }
+
+  return {
+    node: element(
+      "div", {},
+      element("h1", {}, "Changes"),
+      element("p", { class: "quiet" }, "Every change that was asked for by this page or a command. Changes last, also in later runs, until they are undone."),
+      message.node,
+      element("section", { class: "panel" }, same, differs),
+      element("section", { class: "panel scroll tall" }, table),
+    ),
+    update() {
+      if (performance.now() - asked_ms > EVERY_MS) show();
+    },
+  };
+}
