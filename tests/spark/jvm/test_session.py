@@ -12,15 +12,11 @@ from headgate.errors import ConfigRefused
 from headgate.spark.jvm.session import announced_address
 
 ON_A_CLUSTER = """
-import sys
-from pathlib import Path
+import os, sys
 import headgate as hg
-from headgate.spark.jvm.session import local_session
 
-small = {"spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-spark = local_session(Path(sys.argv[1]), "local-cluster[1,1,1024]", small)
 for state in (sys.argv[1], "/proc/self/cwd/state"):  # an executor has another directory there
-    gate = hg.Headgate(spark, state=state, rehearsal_s=0)
+    gate = hg.Headgate(state=state, master="local-cluster[1,1,1024]", rehearsal_s=0)
     stream = {"rate_per_s": "500", "tuples": "50"}
     gate.add_stream(hg.Stream(name="s", format="headgate", options=stream))
     gate.add_query(hg.Query(name="all", sql="SELECT * FROM s", query_class="default"))
