@@ -46,8 +46,10 @@ def why_of(membership: Membership, run: Running, name: str, at_s: float | None) 
     by_name = {query_class.name: query_class for query_class in catalog.classes}
     unit = Unit(
         catalog.ids_of(name)[-1], name,
-        {catalog.ids[path.query.name]: query for query, paths in segments.items()
-         for path in paths if path.query.name in catalog.ids},
+        run.names | {
+            catalog.ids[path.query.name]: query for query, paths in segments.items()
+            for path in paths if path.query.name in catalog.ids
+        },
         {query: by_name[catalog.class_of(query)] for query in segments},
     )  # fmt: skip
     records = list(call_log.calls())
