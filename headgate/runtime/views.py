@@ -88,7 +88,7 @@ def refuse_read(query: str, stream: str | None, paths: Sequence[Path]) -> None:
     readers = [] if stream is None else readers_of(stream, paths)
     if readers:
         raise ConfigRefused(
-            path=f"query '{query}'", key="readers", value=_names(readers),
+            path=f"query '{query}'", key=f"queries {_names(readers)}", value=None,
             expected=f"dropped before it: they read stream '{stream}', which it fills",
         )  # fmt: skip
 

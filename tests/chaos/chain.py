@@ -123,10 +123,20 @@ class Chain:
     def states(self) -> dict[str, str]:
         return {row["query"]: row["state"] for row in self.status()["queries"]}
 
-    def wait(self, holds: Callable[[], Any], what: str, timeout_s: float = 60.0) -> None:
-        """Wait until something holds; the run must live meanwhile."""
-        ends_at_s = time.monotonic() + timeout_s
+    def wait(
+        self, holds: Callable[[], Any], what: str, timeout_s: float = 60.0,
+        progress: Callable[[], object] = lambda: None,
+    ) -> None:  # fmt: skip
+        """Wait until something holds; the run must live meanwhile.
+
+        Args:
+            timeout_s: how long the value of `progress` may stay the same: on a busy machine all
+                takes longer.
+        """
+        ends_at_s, before = time.monotonic() + timeout_s, progress()
         while not holds():
+            if (now := progress()) != before:
+                ends_at_s, before = time.monotonic() + timeout_s, now
             if not self.is_alive:
                 raise Wrong(f"the run ended before {what}: {self._last_line()}")
             if time.monotonic() > ends_at_s:
@@ -148,7 +158,8 @@ class Chain:
             return not unsettled[0]
 
         try:
-            self.wait(is_settled, "all tuples are processed", SETTLE_S)
+            what = "all tuples are processed"
+            self.wait(is_settled, what, SETTLE_S, progress=lambda: unsettled[0])
         except Wrong as wrong:
             raise Wrong(f"{wrong}; {unsettled[0]}") from wrong
 

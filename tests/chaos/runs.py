@@ -38,7 +38,7 @@ QUICK_JAVA = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
     " -Dspark.sql.streaming.pollingDelay=100ms"
 )
-START_S = 120.0
+START_S = 600.0
 SMALL_MEMORY = "256k"
 NEW_NAMESPACE = 0x00020000
 

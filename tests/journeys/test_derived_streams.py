@@ -332,13 +332,15 @@ def test_views_come_and_go_with_their_readers(spark: SparkSession, tmp_path: Pat
     with pytest.raises(ConfigRefused, match="view 'warm': class is 'H', but must be left out: a"):
         gate.set_query("warm", query_class="H")
     assert gate.set_query("warm", weight=3).weight == 3
+    with pytest.raises(ConfigRefused, match="query 'warm': from must be left out: other queries"):
+        gate.alter_query("warm", sql=WARM, start_from="oldest")
     gate.drop_query("low")
     gate.drop_query("high")
     until(lambda: unit() == ("N", True), gate)
     assert classes() == dict.fromkeys(("warm", "hotter", "hottest"), "N")
 
     # A view cannot be dropped before its readers.
-    with pytest.raises(ConfigRefused, match="'warm': readers is 'hotter', but must be dropped"):
+    with pytest.raises(ConfigRefused, match="'warm': queries hotter must be dropped before it"):
         gate.drop_query("warm")
     with pytest.raises(ConfigRefused, match="the stream goes with query 'warm'"):
         gate.drop_stream("warm")

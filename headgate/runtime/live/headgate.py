@@ -315,7 +315,7 @@ class Headgate(Commands):
         try:
             if self._run is not None:
                 self._run.stop()
-                save_calls(self.state, self._run.call_log, Members.of(self._membership))
+                save_calls(self.state, self._run.call_log, Members.of(self._membership, self._run))
         finally:
             self._stopped = True
             for query in tuple(self._membership.queries.values()):

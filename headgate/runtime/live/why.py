@@ -48,8 +48,8 @@ class Members:
     sources: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, membership: Membership) -> "Members":
-        """Return the names of the streams and queries of a run."""
+    def of(cls, membership: Membership, run: Running) -> "Members":
+        """Return the names of the streams and queries of a run, also of queries that are gone."""
         catalog = membership.catalog
         segments = catalog.all_segments()
         by_name = {query_class.name: query_class for query_class in catalog.classes}
@@ -59,7 +59,8 @@ class Members:
             {query: catalog.ids[query_paths[-1].query.name]
              for query, query_paths in segments.items()
              if query_paths[-1].query.name in catalog.ids},
-            {catalog.ids[path.query.name]: path.first_of or path.query.name for path in paths},
+            run.names
+            | {catalog.ids[path.query.name]: path.first_of or path.query.name for path in paths},
             {query: by_name[catalog.class_of(query)] for query in segments},
             {catalog.ids[path.query.name]: path.query.name for path in paths},
             [stream.name for stream in catalog.streams],
@@ -87,7 +88,7 @@ def why_of(membership: Membership, run: Running, name: str, at_s: float | None) 
     """
     membership.query(name)
     now_s = run.engine.now_s() if run.is_alive else None
-    return why(run.call_log, Members.of(membership), name, at_s, now_s)
+    return why(run.call_log, Members.of(membership, run), name, at_s, now_s)
 
 
 def why(

@@ -169,7 +169,7 @@ class Repairs:
             )  # fmt: skip
         if new.into is not None and since_s is not None:
             raise ConfigRefused(
-                path=f"query '{name}'", key="from", value=since_s,
+                path=f"query '{name}'", key="from", value=None,
                 expected="left out: other queries would read the results of tuples twice, or miss"
                 " some",
             )  # fmt: skip

@@ -76,6 +76,8 @@ class Running:
         self._last_minute = LastMinute()
         self.call_log = CallLog(engine.first_trains, self.scheduler.decisions)
         self._bound: dict[int, LiveQuery] = {}
+        self.names: dict[int, str] = {}
+        """The names of queries by id, also of versions and queries that are gone."""
         self._warned: set[int] = set()
         """The queries that were warned of."""
         self._wishes: deque[Callable[[], None]] = deque()
@@ -91,7 +93,7 @@ class Running:
         if query.id != number:  # not one that was restarted, whose figures go on
             query.bound_at_s = engine.now_s()
         query.bind(number, self.scheduler, engine.changes.stop_query, receiver)
-        self._bound[number] = query
+        self._bound[number], self.names[number] = query, query.name
 
     def release(self, number: int) -> None:
         """Disconnect a query that was dropped."""
