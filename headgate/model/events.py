@@ -84,6 +84,8 @@ class StepFinished:
     They have no response time. Empty if there are none."""
     shed: tuple[int, ...] = ()
     """By unit, how many tuples of the call it has dropped. Empty where none has."""
+    cpu_s: float | None = None
+    """The CPU time of the call, with that of its tasks; None where only its seconds are known."""
     samples: tuple[ConditionSample, ...] = ()
     """Samples of the units whose conditions were measured after the call."""
     commit_s: float = 0.0
@@ -188,6 +190,15 @@ class PolicyChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class SourcePolled:
+    """Polls of a stream's source, most of them in vain, have taken CPU time."""
+
+    at_s: float
+    stream: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """The value of each metric since the last such event, by the metric's name.
 
@@ -211,6 +222,7 @@ Event = (
     | QueryStopped
     | NetworkChanged
     | PolicyChanged
+    | SourcePolled
     | Measured
 )
 

@@ -68,7 +68,11 @@ class Cqc(OuterPolicy):
     when no other operator of the class has tuples (CQC §3). In the paper, a class that waits for
     tuples polls its sources twice and then yields the rest of its turn. Here a second poll would
     find what the first has found, so a class without tuples yields at once. A simulation charges
-    `poll_s` for both polls.
+    `poll_s` for both polls. On Spark a thread polls the sources; the CPU time of its polls is
+    charged to the highest class that reads the source, to which the source belongs (CQC §3).
+
+    Quotas are charged in CPU time where the engine measures it: that of the call's threads and
+    tasks. A call that waits for a core, a disk or another call uses nothing up (CQC §4.2).
 
     Args:
         inner: the policy inside a class, by name or as an object.
@@ -95,6 +99,7 @@ class Cqc(OuterPolicy):
         self._is_source = np.zeros(0, dtype=np.bool_)
         self._steps, self._steps_s = 0, 0.0
         self._polls = 0
+        self._class_of_stream: dict[int, int] = {}
 
     def prepare(self, units: Units) -> None:
         self.inner.prepare(units)
@@ -106,6 +111,7 @@ class Cqc(OuterPolicy):
         self._position = 0
         self._class_of_unit = [shape.query_class for shape in units.shapes]
         self._is_source = source_operators(units)
+        self._class_of_stream = classes_of_streams(units)
         self._share_out(self.period_s)
         for turn in self.turns:
             turn.quota_s = turn.slice_s
@@ -134,15 +140,16 @@ class Cqc(OuterPolicy):
         self.inner.hear(event)
         if not isinstance(event, StepFinished):
             return
-        number = self._class_of_unit[event.call.units[0]]
-        turn = next(turn for turn in self.turns if turn.number == number)
-        if self.turns[self._position] is turn:
-            turn.used_s += event.seconds
-        else:
-            turn.charge_late(event.seconds)
+        seconds = event.seconds if event.cpu_s is None else event.cpu_s
+        self._charge(self._class_of_unit[event.call.units[0]], seconds)
         self._steps += 1
-        self._steps_s += event.seconds
+        self._steps_s += seconds
         self._share_out(max(self.period_s, self.period_steps * self._steps_s / self._steps))
+
+    def charge_polls(self, stream: int, seconds: float) -> None:
+        if stream in self._class_of_stream:
+            self._charge(self._class_of_stream[stream], seconds)
+        super().charge_polls(stream, seconds)
 
     def take_polls(self) -> int:
         polls, self._polls = self._polls, 0
@@ -157,6 +164,14 @@ class Cqc(OuterPolicy):
 
     def rates(self, table: UnitTable, units: Ints, now_s: float) -> Floats | None:
         return self.inner.rates(table, units, now_s)
+
+    def _charge(self, number: int, seconds: float) -> None:
+        """Charge a class, in its turn or after it."""
+        turn = next(turn for turn in self.turns if turn.number == number)
+        if self.turns[self._position] is turn:
+            turn.used_s += seconds
+        else:
+            turn.charge_late(seconds)
 
     def _share_out(self, period_s: float) -> None:
         total = sum(turn.priority for turn in self.turns)
@@ -176,3 +191,16 @@ class Cqc(OuterPolicy):
             if turn.quota_s <= 0:
                 paid_s = turn.quota_s + rounds * turn.slice_s
                 turn.quota_s = paid_s if turn.number in waiting else min(paid_s, turn.slice_s)
+
+
+def classes_of_streams(units: Units) -> dict[int, int]:
+    """Return, by stream, the highest class that reads it, by itself or in a timeline."""
+    network, classes = units.network, dict[int, int]()
+    numbers = {stream.name: number for number, stream in enumerate(network.streams)}
+    for shape in units.shapes:
+        for timeline in shape.streams:
+            names = network.streams[timeline].of or (network.streams[timeline].name,)
+            for stream in (numbers[name] for name in names if name in numbers):
+                readers = (classes.get(stream, shape.query_class), shape.query_class)
+                classes[stream] = max(readers, key=lambda one: network.classes[one].priority)
+    return classes

@@ -58,7 +58,7 @@ _OTHERS: dict[tuple[str, Engine], Fidelity] = {
         "same", "the driver polls sources, so its inner policy orders the queries", "hr"
     ),
     ("cqc", "spark"): Fidelity(
-        "approximate", "a poller reads the sources, so no class pays for its polls"
+        "approximate", "a thread polls all sources, outside the turns of the classes that pay"
     ),
     ("edf", "spark"): Fidelity(
         "approximate", "a window by event time is due at its end, as if tuples came at once"

@@ -103,6 +103,11 @@ class Policy(ABC):
     def hear(self, event: StepStarted | StepFinished | Measured) -> None:  # noqa: B027  # nor to remember
         """Take note of a started step, of a finished step, or of new measurements."""
 
+    def charge_polls(self, stream: int, seconds: float) -> None:
+        """Take note that polls of a stream's source have taken CPU time."""
+        for policy in self.inside():
+            policy.charge_polls(stream, seconds)
+
     def take_polls(self) -> int:
         """Return how often sources were polled in vain since the last call of this."""
         return 0

@@ -12,6 +12,7 @@ from headgate.model.events import (
     NetworkChanged,
     PolicyChanged,
     QueryStopped,
+    SourcePolled,
     StepFinished,
     StepStarted,
     TrainArrived,
@@ -131,6 +132,8 @@ class Scheduler:
             case PolicyChanged():
                 self.policy = event.policy
                 self._prepare()
+            case SourcePolled():
+                self.policy.charge_polls(event.stream, event.seconds)
 
     def plan(self, now_s: float) -> list[BoxCall]:
         """Return the calls to start now, at most one per free worker, with the ids of units."""

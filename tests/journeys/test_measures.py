@@ -69,6 +69,13 @@ def test_every_measure_that_applies_is_a_number(run: tuple[Report, Any, Any]) ->
     assert plain["total"]["qos"] > 0
 
 
+def test_every_call_has_its_cpu_time(run: tuple[Report, Any, Any]) -> None:
+    _, events, _ = run
+    times_s = [event.cpu_s for event in events if isinstance(event, StepFinished)]
+    assert times_s
+    assert all(cpu_s is not None and cpu_s > 0 for cpu_s in times_s)
+
+
 def test_the_status_has_the_measures_that_apply(run: tuple[Report, Any, Any]) -> None:
     *_, status = run
     measures = {query["query"]: query["measures"] for query in status["queries"]}

@@ -203,6 +203,33 @@ def test_a_call_that_outlives_its_turn_is_charged_what_its_turn_did_not_cover() 
     assert table.quota_s("H") == pytest.approx(9)  # as if it had been charged in its turn
 
 
+def test_a_call_is_charged_its_cpu_time_where_that_is_known() -> None:
+    table = Table(Cqc(period_s=20.0))
+    call = table.start("H")
+    # It took 30 s by the clock, as it waited for a core; of the quota of 12 s it has used 5.
+    table.policy.hear(StepFinished(0.0, call, 30.0, (0,), (np.zeros(0),), cpu_s=5.0))
+    assert table.turn() == "H"
+    assert table.spend(7.0) == "H"
+    assert table.turn() == "C"
+
+
+def test_polls_are_charged_to_the_highest_class_that_reads_the_source() -> None:
+    classes = {"H": 6.0, "N": 3.0}
+    paths = (
+        line("h", select(1.0), stream="t", query_class="H"),
+        line("n", select(1.0), query_class="N"),
+        line("both", select(1.0), stream="t", query_class="N"),
+    )
+    units = units_of(network(*paths, streams=("s", "t", "unread"), classes=classes))
+    policy = Cqc(period_s=9.0)
+    policy.prepare(units)
+    for stream in range(3):
+        policy.charge_polls(stream, 1.0)
+    used_s = {turn.number: (turn.used_s, turn.quota_s) for turn in policy.turns}
+    # It is the turn of H; N is charged at once, for its next turn.
+    assert used_s == {0: (1.0, 6.0), 1: (0.0, 2.0)}
+
+
 def test_two_calls_that_outlive_their_turn_share_its_rest() -> None:
     table = Table(Cqc(period_s=20), members="HHCN")
     first, second = table.start("H"), table.start("H")

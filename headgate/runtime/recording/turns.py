@@ -15,6 +15,7 @@ from headgate.model.events import (
     Overloaded,
     PolicyChanged,
     QueryStopped,
+    SourcePolled,
     StepFinished,
     TrainArrived,
     UnitDelayed,
@@ -72,7 +73,7 @@ class TrainData(NamedTuple):
 class StepData(NamedTuple):
     """What is written of `StepFinished`; response times and tardiness are pairs of value and count.
 
-    Old recordings have neither tardiness nor tuples that were shed.
+    Old recordings have neither tardiness nor tuples that were shed nor CPU time.
     """
 
     call: int
@@ -84,6 +85,7 @@ class StepData(NamedTuple):
     instants: tuple[int, ...]
     tardiness_s: tuple[list[list[float]], ...] = ()
     shed: tuple[int, ...] = ()
+    cpu_s: float | None = None
 
 
 class NetworkChange(NamedTuple):
@@ -158,7 +160,7 @@ class TurnReader:
                     at_s, self._calls[step.call], step.seconds, step.tuples_out,
                     tuple(map(_expanded, step.responses_s)), failed=step.failed, lane=step.lane,
                     instants=step.instants, tardiness_s=tuple(map(_expanded, step.tardiness_s)),
-                    shed=step.shed,
+                    shed=step.shed, cpu_s=step.cpu_s,
                 )  # fmt: skip
             case "delayed":
                 return UnitDelayed(at_s, values[0], values[1], RuntimeError(values[2]))
@@ -171,6 +173,8 @@ class TurnReader:
                 return Overloaded(at_s, values[0])
             case "policy":
                 return PolicyChanged(at_s, values[0])
+            case "poll":
+                return SourcePolled(at_s, *values)
             case "network":
                 return self._changed(at_s, _CHANGE.validate_python(values))
             case _:
@@ -223,6 +227,7 @@ def _event_data(event: Event, exact: bool) -> tuple[str, Sequence[Any]]:
                 event.call.number, event.seconds, event.tuples_out, event.failed, event.lane,
                 responses, event.instants,
                 tuple(condensed(values, exact=exact) for values in event.tardiness_s), event.shed,
+                event.cpu_s,
             )  # fmt: skip
         case UnitDelayed():
             return "delayed", (event.unit, event.until_s, str(event.error))
@@ -234,6 +239,8 @@ def _event_data(event: Event, exact: bool) -> tuple[str, Sequence[Any]]:
             return "overloaded", (event.until_s,)
         case PolicyChanged():
             return "policy", (event.policy.spelled or event.policy.name,)
+        case SourcePolled():
+            return "poll", (event.stream, event.seconds)
         case NetworkChanged():
             return "network", _change(event)
         case _:

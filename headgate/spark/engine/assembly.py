@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from headgate.access import PRIVATE, access_of
-from headgate.model.events import ClockTicked
+from headgate.model.events import ClockTicked, SourcePolled
 from headgate.model.network.network import Network
 from headgate.model.query import Deliver
 from headgate.model.settings import Settings
@@ -107,6 +107,9 @@ def open_engine(
             session, journal, state, rows=rows, arrived=arrivals.put, pause_s=budget.pause_s,
             now_s=clock.now_s, importance=members.importance_of, settings=settings,
             watched=watched.add, emptied=store.emptied,
+            spent=lambda stream, seconds: events.put(
+                SourcePolled(clock.now_s(), stream, seconds)
+            ),
         )  # fmt: skip
         ingest.prepare_all(network.streams, store.logs)
     except BaseException:

@@ -28,6 +28,7 @@ from headgate.model.plan import BoxCall
 from headgate.spark.execution.backfill import Backfill
 from headgate.spark.execution.executor import Executor
 from headgate.spark.execution.workers import Task, Turn, Workers
+from headgate.spark.jvm.cpu_time import CpuTime
 from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of, is_of_row
 from headgate.spark.jvm.session import own_session
 from headgate.spark.jvm.waiting_jobs import waits_for_cores
@@ -86,6 +87,7 @@ class Calls:
         self._tag = f"headgate-{uuid4().hex}"
         self._workers = Workers(workers, self._run, self._tag)
         self._sessions = threading.local()
+        self._cpu_time = CpuTime(session)
         self._under_way: dict[int, BoxCall] = {}
         self._most_apart, self._settling = workers, threading.Lock()
         self._looked_at_s = time.monotonic()
@@ -147,6 +149,7 @@ class Calls:
         alarm.start()
         self._workers.close(patience_s + GRACE_S)
         alarm.cancel()
+        self._cpu_time.end()
 
     def _next_turns(self, task: Task) -> list[Turn]:
         """Return the turns of a call that may begin, each in a thread of its own."""
@@ -158,6 +161,7 @@ class Calls:
     def _run(self, turn: Turn) -> None:
         """Run a turn on a worker's thread: evaluate, commit, and report how it went."""
         began_s, call = time.perf_counter(), turn.task.call
+        cpu_began_s = self._cpu_time.of_thread_s()
         paths = tuple(self._queries.path_of(unit) for unit in turn.units)
         chosen = dict(call.orders)
         orders = {
@@ -174,14 +178,25 @@ class Calls:
         ended_s = time.perf_counter()
         if not turn.end():
             return  # abandoned, and settled already
+        cpu_s = self._cpu_s(turn, lane, cpu_began_s)
         samples = [] if self.stopping else self._executor.sampled(turn.units, work)
         with self._settling:
             turn.task.lane = lane or turn.task.lane
             turn.task.seconds += time.perf_counter() - began_s
+            if cpu_s is not None:
+                turn.task.cpu_s = (turn.task.cpu_s or 0.0) + cpu_s
             turn.task.committed_at_s = self._now_s()
             turn.task.commit_s = ended_s - (turn.commits_since_s or ended_s)
             turn.task.samples += samples
         self._settle(turn, outputs)
+
+    def _cpu_s(self, turn: Turn, lane: str, began_s: float | None) -> float | None:
+        """Return the CPU time of a turn in its threads and, for jobs, in tasks; None if unknown."""
+        now_s = None if began_s is None else self._cpu_time.of_thread_s()
+        if began_s is None or now_s is None:
+            return None
+        tasks_s = self._cpu_time.of_jobs_s(turn.tag) if lane != "driver" else 0.0
+        return max(0.0, now_s - began_s) + tasks_s
 
     def _settle(self, turn: Turn, outputs: Sequence[Output | Exception]) -> None:
         """Record the outcomes of a turn.
@@ -254,7 +269,7 @@ class Calls:
                 tardiness_s=tardiness if any(map(len, tardiness)) else (),
                 idle_s=idle if any(map(np.any, idle)) else (),
                 backfilled=tuple(map(mul, outs, old)) if any(old) else (),
-                shed=shed if any(shed) else (), commit_s=task.commit_s,
+                shed=shed if any(shed) else (), cpu_s=task.cpu_s, commit_s=task.commit_s,
             )
         )  # fmt: skip
 

@@ -24,6 +24,7 @@ class Task:
     outcomes: dict[int, Any] = field(default_factory=dict)
     lane: str = ""
     seconds: float = 0.0
+    cpu_s: float | None = None
     committed_at_s: float | None = None
     samples: list[ConditionSample] = field(default_factory=list)
     commit_s: float = 0.0

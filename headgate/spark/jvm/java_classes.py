@@ -11,9 +11,11 @@ from pyspark.sql import SparkSession
 UNITS = (
     ("Admission", "JoinTimes", "QueryPlans", "Relations", "RowPlans", "SharedPlans"),
     ("PlanRunner",),
+    ("CpuTime",),
 )
 """Classes that are compiled together. `PlanRunner` is a unit of its own because it depends most on
-Spark's internals: if it does not compile, the others still work and every call is a Spark job."""
+Spark's internals: if it does not compile, the others still work and every call is a Spark job.
+Without `CpuTime`, calls are charged by the clock."""
 
 _LOCK = threading.Lock()
 _LOADERS: dict[tuple[int, int], tuple[str, Any]] = {}

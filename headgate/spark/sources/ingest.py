@@ -22,7 +22,8 @@ from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.session import own_session
 from headgate.spark.jvm.time_zone import zone_of
 from headgate.spark.log.stream_log import StreamLog
-from headgate.spark.sources.poller import Line, Poller
+from headgate.spark.sources.line import Line
+from headgate.spark.sources.poller import Poller
 from headgate.spark.sources.stream_source import polled_source
 from headgate.spark.sources.streaming_query import RestartedQuery
 from headgate.spark.sources.structured_streaming import start_ingest
@@ -44,6 +45,7 @@ class StreamIngest:
             its source had nothing.
         emptied: called with a stream and the time of a poll that has found nothing, if the next
             tuple's event time then has a lower bound.
+        spent: called with a stream's number and the CPU time of its polls.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class StreamIngest:
         settings: Settings,
         watched: Callable[[str, float, float], None] = lambda stream, now_s, most_s: None,
         emptied: Callable[[str, float], None] = lambda stream, at_s: None,
+        spent: Callable[[int, float], None] = lambda stream, seconds: None,
     ) -> None:
         self._session, self._own_session = session, own_session(session)
         self._zone = zone_of(session)
@@ -67,6 +70,7 @@ class StreamIngest:
         self._settings = settings
         self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
         self._importance, self._watched, self._emptied = importance, watched, emptied
+        self._spent = spent
         self._queries: dict[str, RestartedQuery] = {}
         self.pollers = [self._poller([])]
         self._moving = threading.Lock()
@@ -209,7 +213,13 @@ class StreamIngest:
 
     def _poller(self, lines: Sequence[Line]) -> Poller:
         return Poller(
-            lines, self._journal, self._arrived, self._pause_s, self._now_s, self._importance
+            lines,
+            self._journal,
+            self._arrived,
+            self._pause_s,
+            self._now_s,
+            self._importance,
+            self._spent,
         )
 
     def _end_polling(

@@ -5,7 +5,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.errors import StreamFailed
-from headgate.extensions import Polled, Source
-from headgate.model.stream import ARRIVED_AT, Stream
+from headgate.extensions import Polled
+from headgate.model.stream import ARRIVED_AT
 from headgate.spark.journal.journal import Journal
 from headgate.spark.journal.journal_rows import NewLetters, NewTrain, Train
 from headgate.spark.jvm.errors import cause_of
 from headgate.spark.log.files import flush_all
-from headgate.spark.log.stream_log import StreamLog
+from headgate.spark.sources.line import Line
 from headgate.spark.sources.wall_clock import instants_of
 
 log = logging.getLogger("headgate.spark")
@@ -44,41 +44,6 @@ SLOW_S = 2.0
 def pause_after(failures: int) -> float:
     """Return for how many seconds a source is left alone that has failed once more."""
     return min(PAUSE_S * 2.0 ** min(failures, 10), LONGEST_PAUSE_S)
-
-
-@dataclass(eq=False)
-class Line:
-    """A stream with its source and its log.
-
-    Args:
-        zone: the session's time zone, for arrival times without a zone.
-        in_vain: called when the source had nothing, with the time at which it was asked.
-    """
-
-    number: int
-    stream: Stream
-    log: StreamLog
-    source: Source
-    zone: str = "UTC"
-    due_at_s: float = 0.0
-    failures: int = 0
-    """How often the source has failed in a row."""
-    trouble: str = ""
-    """Why the source, or a part of it, cannot be read at present."""
-    in_vain: Callable[[float], None] = lambda polled_at_s: None
-    is_resumed: bool = False
-    """Whether the source knows where to continue."""
-    untaken: Polled | None = None
-    """What the journal has, and the source does not know yet: it would return it again."""
-
-    def make_ready(self, position: Mapping[str, str]) -> None:
-        """Tell the source what it does not know yet; raise what it raises."""
-        if not self.is_resumed:
-            self.source.resume(position)
-            self.is_resumed = True
-        if self.untaken is not None:
-            self.source.taken(self.untaken)
-            self.untaken = None
 
 
 @dataclass(frozen=True)
@@ -106,6 +71,7 @@ class Poller:
         importance: returns the importance of a stream. Of the sources that are due, the most
             important are polled, and their trains reported, before the others, as long as those do
             not wait too long.
+        spent: called after each train with the stream's number and the CPU time of its polls.
     """
 
     def __init__(
@@ -116,10 +82,11 @@ class Poller:
         pause_s: Callable[[], float] = lambda: 0.0,
         now_s: Callable[[], float] = time.time,
         importance: Callable[[str], float] = lambda stream: 0.0,
+        spent: Callable[[int, float], None] = lambda stream, seconds: None,
     ) -> None:
         self.lines, self._journal = list(lines), journal
         self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
-        self._importance = importance
+        self._importance, self._spent = importance, spent
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self.broken: Exception | None = None
@@ -246,8 +213,9 @@ class Poller:
             line.due_at_s = time.monotonic() + line.stream.asked_every_s
             try:
                 line.make_ready(self._journal.positions(line.stream.name))
-                polled_at_s = self._now_s()
+                polled_at_s, began_s = self._now_s(), time.thread_time()
                 polled = _checked(line.source.poll())
+                line.spent_s += time.thread_time() - began_s
                 if polled is None:  # with trigger_s: 0, the thread would never rest
                     line.in_vain(polled_at_s)
                     line.due_at_s = max(line.due_at_s, time.monotonic() + REST_S)
@@ -298,6 +266,8 @@ class Poller:
             if poll.train is not None:
                 line.log.added(poll.train)
                 self._arrived(line.number, poll.train.train)
+                self._spent(line.number, line.spent_s)
+                line.spent_s = 0.0
 
     def _stage(self, line: Line, polled: Polled) -> NewTrain | None:
         if not polled.table.num_rows:

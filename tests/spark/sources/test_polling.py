@@ -24,7 +24,8 @@ from headgate.spark.log.budget import Budget
 from headgate.spark.log.byte_cache import ByteCache
 from headgate.spark.log.stream_log import StreamLog
 from headgate.spark.sources.generator import GeneratorSource
-from headgate.spark.sources.poller import REST_S, Line, Poller
+from headgate.spark.sources.line import Line
+from headgate.spark.sources.poller import REST_S, Poller
 from headgate.workloads.testbeds.forest import SCHEMA
 
 pytestmark = pytest.mark.spark
