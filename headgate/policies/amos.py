@@ -7,10 +7,12 @@ from math import inf, isfinite
 from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.model.network.unit_table import UnitTable
 from headgate.model.network.units import Units
+from headgate.model.outlook import Outlook
 from headgate.model.performance import PerformanceSpecification, Rows, specification_of
 from headgate.model.plan import Step
 from headgate.policies.interface import Policy, State
 from headgate.policies.methods.learning import Learning, SeededRandom, learning_named
+from headgate.policies.methods.look_ahead import LookingAhead, Prospect
 from headgate.policies.registry import policy_named, register
 
 LIBRARY = ("rr-box", "fcfs", "mtiq", "chain", "hr", "hnr", "bsd")
@@ -83,6 +85,8 @@ class Amos(Policy):
         dwell_s: float = 1.0,
         learning: str | Learning = "roulette",
         seed: int = 0,
+        longest_dwell_s: float | None = None,
+        horizon_s: float = 5.0,
     ) -> None:
         if not 0 < decay < 0.5:
             raise ValueError("decay above 0 and below 0.5")
@@ -90,12 +94,16 @@ class Amos(Policy):
             raise ValueError("dwell_s above 0 seconds")
         self.decay, self.dwell_s, self.wake_at_s = decay, dwell_s, dwell_s
         self.candidates: list[Candidate] = []
+        self.prospects: list[tuple[float, int, int, Prospect]] = []
         self.history: dict[str, Synopsis] = {}
         self._specification = specification_of(specification)
-        self._learning = learning_named(learning) if isinstance(learning, str) else learning
+        self._learning = (LookingAhead() if learning == "look-ahead" else learning_named(learning)) if isinstance(learning, str) else learning
         if not isinstance(self._learning, Learning):
             raise ValueError("learning: the name of a learning strategy, or a strategy")
         self._random = SeededRandom(seed)
+        self.horizon_s, self.looks_ahead = horizon_s, self._learning.looks_ahead
+        self.longest_dwell_s = dwell_s if longest_dwell_s is None else longest_dwell_s
+        self._shortest_dwell_s = dwell_s
         self._units: Units | None = None
         self._begun_at_s: float | None = None
         self._began_call: dict[int, Policy] = {}
@@ -180,10 +188,33 @@ class Amos(Policy):
         if event.at_s < self.wake_at_s:
             return
         reward = self._close_turn()
+        if self.looks_ahead and self.look_ahead is not None:
+            self._begin(event.at_s)
+            self.look_ahead(self.inside(), self.horizon_s)
+            return
         self._learning.hear(self._place, reward)
         waiting = [place for place, candidate in enumerate(self.candidates) if not candidate.turns]
         self._hand_over(waiting[0] if waiting else self._learning.choose(self.scores))
         self._begin(event.at_s)
+
+    def hear_outlook(self, outlook: Outlook, now_s: float) -> None:
+        learning = self._learning
+        assert isinstance(learning, LookingAhead)
+        if len(outlook.values) != len(self.candidates):
+            return
+        prospect = learning.prospect(outlook, self._specification, self._place)
+        place = learning.best(prospect, self._place)
+        self.prospects.append((now_s, self._place, place, prospect))
+        changed = place != self._place
+        self._adapt_dwell(changed)
+        if changed:
+            self._hand_over(place)
+            self._begin(now_s)
+
+    def _adapt_dwell(self, changed: bool) -> None:
+        """Halve the dwell after a change, and lengthen it while the same policy stays."""
+        dwell_s = self.dwell_s / 2 if changed else self.dwell_s * 1.25
+        self.dwell_s = min(max(dwell_s, self._shortest_dwell_s), self.longest_dwell_s)
 
     def _record(self, values: Mapping[str, float], seconds: float) -> None:
         """Add measured values to the history of all policies and to the current turn.

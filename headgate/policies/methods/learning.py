@@ -53,6 +53,9 @@ class Learning(ABC):
     arms: int
     random: SeededRandom
 
+    looks_ahead = False
+    """True for a strategy that needs the outlook of every policy, and no turns of all of them."""
+
     def prepare(self, arms: int, random: SeededRandom) -> None:
         """Forget everything, and start with this number of arms."""
         self.arms, self.random = arms, random

@@ -1,0 +1,41 @@
+"""Expected arrivals: what the recent past of each stream suggests for the near future."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headgate.model.arrays import Floats
+from headgate.simulation.world.pointer import World
+from headgate.workloads.random_generators import generator
+
+RECENT_S = 2.0
+"""The shortest past that counts, in horizons, for the rate of a stream."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Arrival times by stream, and all of them in order, as a world has them."""
+
+    times_s: tuple[Floats, ...]
+    order: NDArray[np.int32]
+    order_at_s: Floats
+
+
+def expected_arrivals(world: World, now_s: float, horizon_s: float, seed: int) -> Expected:
+    """Return random arrivals for a horizon: Poisson, at the rate of the recent past."""
+    times: list[Floats] = []
+    for stream, row in enumerate(world.streams):
+        first, count = int(row["first"]), int(row["arrived"])
+        past = world.arrivals[first : first + count]
+        span_s = min(now_s, RECENT_S)
+        recent = count - int(np.searchsorted(past, now_s - span_s, side="right"))
+        rate = recent / span_s if span_s > 0 else 0.0
+        random = generator(seed, "future", stream)
+        number = int(random.poisson(rate * horizon_s))
+        times.append(np.sort(now_s + random.random(number) * horizon_s))
+    sizes = [len(times_s) for times_s in times]
+    streams = np.repeat(np.arange(len(times), dtype=np.int32), sizes)
+    at_s = np.concatenate(times) if times else np.zeros(0)
+    order = np.argsort(at_s, kind="stable")
+    return Expected(tuple(times), streams[order], at_s[order])
