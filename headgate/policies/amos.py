@@ -102,8 +102,10 @@ class Amos(Policy):
             raise ValueError("learning: the name of a learning strategy, or a strategy")
         self._random = SeededRandom(seed)
         self.horizon_s, self.looks_ahead = horizon_s, self._learning.looks_ahead
-        self.longest_dwell_s = dwell_s if longest_dwell_s is None else longest_dwell_s
+        self.longest_dwell_s = dwell_s * (2 if self.looks_ahead else 1) if longest_dwell_s is None else longest_dwell_s
         self._shortest_dwell_s = dwell_s
+        if self.looks_ahead:
+            self._shortest_dwell_s = self.dwell_s = self.wake_at_s = dwell_s / 8
         self._units: Units | None = None
         self._begun_at_s: float | None = None
         self._began_call: dict[int, Policy] = {}

@@ -22,18 +22,30 @@ class Expected:
     order_at_s: Floats
 
 
-def expected_arrivals(world: World, now_s: float, horizon_s: float, seed: int) -> Expected:
-    """Return random arrivals for a horizon: Poisson, at the rate of the recent past."""
+def recent_per_s(world: World, stream: int, now_s: float) -> float:
+    """Return the rate of a stream in the recent past."""
+    row = world.streams[stream]
+    first, count = int(row["first"]), int(row["arrived"])
+    past = world.arrivals[first : first + count]
+    span_s = min(now_s, RECENT_S)
+    recent = count - int(np.searchsorted(past, now_s - span_s, side="right"))
+    return recent / span_s if span_s > 0 else 0.0
+
+
+def expected_arrivals(
+    world: World, now_s: float, horizon_s: float, train: int, seed: int
+) -> Expected:
+    """Return random arrivals for a horizon: Poisson, at the rate of the recent past.
+
+    Args:
+        train: how many tuples come as one, at the time of the one in their middle.
+    """
     times: list[Floats] = []
-    for stream, row in enumerate(world.streams):
-        first, count = int(row["first"]), int(row["arrived"])
-        past = world.arrivals[first : first + count]
-        span_s = min(now_s, RECENT_S)
-        recent = count - int(np.searchsorted(past, now_s - span_s, side="right"))
-        rate = recent / span_s if span_s > 0 else 0.0
+    for stream in range(len(world.streams)):
         random = generator(seed, "future", stream)
-        number = int(random.poisson(rate * horizon_s))
-        times.append(np.sort(now_s + random.random(number) * horizon_s))
+        number = int(random.poisson(recent_per_s(world, stream, now_s) * horizon_s))
+        times_s = np.sort(now_s + random.random(number) * horizon_s)
+        times.append(times_s[train // 2 :: train])
     sizes = [len(times_s) for times_s in times]
     streams = np.repeat(np.arange(len(times), dtype=np.int32), sizes)
     at_s = np.concatenate(times) if times else np.zeros(0)

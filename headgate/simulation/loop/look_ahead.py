@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from math import ceil
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ from headgate.model.network.units import Units
 from headgate.model.outlook import Outlook
 from headgate.policies.interface import Policy, Selection
 from headgate.simulation.kernel.bins import bin_of
-from headgate.simulation.loop.expected_arrivals import Expected, expected_arrivals
+from headgate.simulation.loop.expected_arrivals import Expected, expected_arrivals, recent_per_s
 from headgate.simulation.loop.plain_loop import is_plain
 from headgate.simulation.world.pointer import World
 from headgate.simulation.world.records import NONE
@@ -48,7 +49,7 @@ class Present(Protocol):
     def selection(self, inner: Policy) -> Selection | None: ...
 
     def fork(
-        self, world: World, policy: Policy, selection: Selection | None, least_train: int
+        self, world: World, policy: Policy, selection: Selection | None, train: int
     ) -> Run: ...
 
 
@@ -77,11 +78,13 @@ class LookAhead:
         now_s = float(world.clock["now_s"][0])
         self._looks += 1
         calls = self._most_calls // (max(1, len(candidates)) * self._futures)
-        horizon_s, train = self._limits(world, horizon_s * self._share, calls)
+        horizon_s *= self._share
+        train = self._train(world, horizon_s, calls // 2)
         values: list[list[Mapping[str, float]]] = [[] for _ in candidates]
         for number in range(self._futures):
             seed = self._looks * self._futures + number
-            present = _present(world, expected_arrivals(world, now_s, horizon_s, seed), seed)
+            expected = expected_arrivals(world, now_s, horizon_s, train, seed)
+            present = _present(world, expected, train, seed)
             for place, policy in enumerate(candidates):
                 try:
                     values[place].append(self._ahead(present, policy, horizon_s, train, calls))
@@ -91,10 +94,14 @@ class LookAhead:
         self._share = min(1.0, self._share * 2)
         return Outlook(now_s, horizon_s, tuple(map(tuple, values)))
 
-    def _limits(self, world: World, horizon_s: float, calls: int) -> tuple[float, int]:
-        """Return a horizon and a train with which no candidate needs much more than its calls."""
-        pending = float(world.clock["pending"][0])
-        return horizon_s, max(1, int(pending / calls))
+    def _train(self, world: World, horizon_s: float, calls: int) -> int:
+        """Return how many tuples to move at once, so that a candidate needs at most its calls."""
+        now_s, tuples = float(world.clock["now_s"][0]), float(world.clock["pending"][0])
+        for stream in range(len(world.streams)):
+            row = world.streams[stream]
+            readers = int(row["reader_end"] - row["reader_first"])
+            tuples += recent_per_s(world, stream, now_s) * horizon_s * readers
+        return max(1, ceil(tuples / calls)) if world.settings["plain"][0] else 1
 
     def _ahead(
         self, present: World, policy: Policy, horizon_s: float, train: int, calls: int
@@ -116,8 +123,9 @@ class LookAhead:
     def _twin(self, policy: Policy) -> tuple[Policy, Selection | None]:
         """Return a copy of a policy, and its selection as it is before the first decision."""
         if id(policy) not in self._twins:
-            twin = deepcopy(policy)
-            twin.prepare(self._simulation.units)
+            units = self._simulation.units
+            twin = deepcopy(policy, {id(units): units, id(units.network): units.network})
+            twin.prepare(units)
             self._twins[id(policy)] = twin, self._simulation.selection(twin)
         return self._twins[id(policy)]
 
@@ -132,9 +140,40 @@ def _copy(world: World) -> World:
     return World(**{name: getattr(world, name).copy() for name in FIELDS})
 
 
-def _present(world: World, expected: Expected, seed: int) -> World:
+def _present(world: World, expected: Expected, train: int, seed: int) -> World:
     """Return a copy of a world in which only what is known now is kept, and nothing is counted."""
-    streams, queues, stages = world.streams.copy(), world.queues.copy(), world.stages.copy()
+    arrays = {name: getattr(world, name).copy() for name in FIELDS}
+    lay_out = _as_trains if world.settings["plain"][0] else _as_tuples
+    lay_out(arrays, world, expected, train)
+    stages = arrays["stages"]
+    known = world.figures
+    special = (stages["drift"] != NONE) | (stages["costs"] != NONE) | (stages["fates"] != NONE)
+    special |= bool(world.settings["learns"][0])
+    for key in ("cost_s", "selectivity"):
+        stages[key][special] = known[key][special]
+    stages["below"] = np.ceil(np.minimum(stages["selectivity"], 1.0) * DRAWS)
+    for key in ("drift", "costs", "fates"):
+        stages[key] = NONE
+    if world.settings["plain"][0] and train > 1:
+        stages["cost_s"] *= train
+        for key in ("tuple_cost_s", "cost_s", "box_cost_s"):
+            arrays["table"][key] *= train
+    clock, settings, results = arrays["clock"], arrays["settings"], arrays["results"]
+    clock["next_arrival"] = clock["calls"] = 0
+    clock["pending_area"] = clock["bytes_area"] = clock["outputs"] = 0
+    settings["seed"], settings["keep"] = settings["seed"] + 7919 * (seed + 1), False
+    for key in COUNTS:
+        results[key] = 0
+    for name in ("response_bins", "slowdown_bins"):
+        arrays[name][:] = 0
+    present = World(**{**arrays, "order": expected.order, "order_at_s": expected.order_at_s})
+    settings["plain"] = is_plain(present)
+    return present
+
+
+def _as_tuples(arrays: dict[str, Any], world: World, expected: Expected, train: int) -> None:
+    """Put the expected arrivals of each stream behind those that have come."""
+    streams, queues = arrays["streams"], arrays["queues"]
     parts, holders, left_s, first = [], [], [], 0
     for row, times_s in zip(streams, expected.times_s, strict=True):
         begin, count = int(row["first"]), int(row["arrived"])
@@ -144,38 +183,50 @@ def _present(world: World, expected: Expected, seed: int) -> World:
         left_s += [world.left_s[begin : begin + count], more]
         row["first"], first = first, first + count + len(times_s)
     queues["source"] = streams["first"][np.maximum(queues["stream"], 0)]
-    known = world.figures
-    special = (stages["drift"] != NONE) | (stages["costs"] != NONE) | (stages["fates"] != NONE)
-    special |= bool(world.settings["learns"][0])
-    for key in ("cost_s", "selectivity"):
-        stages[key][special] = known[key][special]
-    stages["below"] = np.ceil(np.minimum(stages["selectivity"], 1.0) * DRAWS)
-    for key in ("drift", "costs", "fates"):
-        stages[key] = NONE
-    arrays = {name: getattr(world, name).copy() for name in FIELDS}
-    clock, settings, results = arrays["clock"], arrays["settings"], arrays["results"]
-    clock["next_arrival"] = clock["calls"] = 0
-    clock["pending_area"] = clock["bytes_area"] = clock["outputs"] = 0
-    settings["seed"], settings["keep"] = settings["seed"] + 7919 * (seed + 1), False
-    for key in COUNTS:
-        results[key] = 0
-    for name in ("response_bins", "slowdown_bins"):
-        arrays[name][:] = 0
-    present = World(
-        **{
-            **arrays,
-            "streams": streams,
-            "queues": queues,
-            "stages": stages,
-            "arrivals": np.concatenate([*parts, np.zeros(1)]),
-            "order": expected.order,
-            "order_at_s": expected.order_at_s,
-            "holders": np.concatenate([*holders, np.zeros(1, dtype=np.int32)]),
-            "left_s": np.concatenate([*left_s, np.zeros(1)]),
-        }
+    arrays["arrivals"] = np.concatenate([*parts, np.zeros(1)])
+    arrays["holders"] = np.concatenate([*holders, np.zeros(1, dtype=np.int32)])
+    arrays["left_s"] = np.concatenate([*left_s, np.zeros(1)])
+
+
+def _as_trains(arrays: dict[str, Any], world: World, expected: Expected, train: int) -> None:
+    """Replace every `train` waiting tuples of a stream by one, which stands for all of them.
+
+    A running call ends when it would, but has no tuples any more: its results are counted already.
+    """
+    streams, queues, table = arrays["streams"], arrays["queues"], arrays["table"]
+    clock, workers = arrays["clock"], arrays["workers"]
+    parts, holders, first = [], [], 0
+    for number, (row, times_s) in enumerate(zip(streams, expected.times_s, strict=True)):
+        units = np.flatnonzero(queues["stream"] == number)
+        begin, count = int(row["first"]), int(row["arrived"])
+        waits = table["pending"][units] > 0
+        cursors = np.where(waits, queues["cursor"][units], count)
+        base = int(cursors.min(initial=count))
+        waiting = world.arrivals[begin + base : begin + count][::train]
+        cursors = np.minimum(-(-(cursors - base) // train), len(waiting))
+        sums_s = np.concatenate([np.cumsum(waiting[::-1])[::-1], np.zeros(1)])
+        queues["cursor"][units], queues["arrived_sum_s"][units] = cursors, sums_s[cursors]
+        table["pending"][units] = len(waiting) - cursors
+        table["amount"][units] = len(waiting) - cursors
+        held = np.searchsorted(np.sort(cursors), np.arange(len(waiting)), side="right")
+        parts += [waiting, times_s]
+        holders += [held, np.zeros(len(times_s), dtype=np.int64)]
+        row["first"], row["arrived"] = first, len(waiting)
+        first += len(waiting) + len(times_s)
+    queues["source"] = streams["first"][np.maximum(queues["stream"], 0)]
+    arrays["arrivals"] = np.concatenate([*parts, np.zeros(1)])
+    arrays["holders"] = np.concatenate([*holders, np.zeros(1)]).astype(np.int32)
+    arrays["left_s"] = np.zeros(first + 1)
+    workers["tuples"] = workers["arrived_sum_s"] = workers["mass"] = 0
+    running = workers["unit"][workers["unit"] != NONE]
+    workers["taken"][workers["unit"] != NONE] = queues["cursor"][running]
+    clock["pending"] = table["pending"].sum()
+    clock["shared"] = np.count_nonzero(arrays["holders"])
+    clock["bytes"] = (table["pending"] * table["bytes_in"]).sum()
+    classes = np.bincount(
+        table["query_class"], weights=table["pending"], minlength=len(arrays["class_pending"])
     )
-    settings["plain"] = is_plain(present)
-    return present
+    arrays["class_pending"] = classes.astype(np.int64)
 
 
 COUNTS = (

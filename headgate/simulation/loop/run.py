@@ -99,7 +99,7 @@ class Simulation:
         self._shed_at_s = inf
         self._qos_readings = None if shedder is None else QoSReadings(units, self.world)
         self._worth = Worth(self.world)
-        self._least_train = 1
+        self._stands_for = 1
         self._ahead = LookAhead(self)
         self._outlook: tuple[float, Outlook] | None = None
         self._selections: dict[int, Selection | None] = {}
@@ -149,18 +149,21 @@ class Simulation:
         self._finish_calls()
 
     def fork(
-        self, world: World, policy: Policy, selection: Selection | None, least_train: int
+        self, world: World, policy: Policy, selection: Selection | None, train: int
     ) -> "Simulation":
         """Return a run of another policy that goes on from a copy of the present world.
 
         Nothing comes from outside: no switch, no replacement, no shedding.
+
+        Args:
+            train: how many tuples each tuple of the copy stands for.
         """
         twin = copy(self)
         twin.world, twin.policy, twin._worth = world, policy, Worth(world)
         twin._switches, twin._replacements = [], []
         twin._shedder, twin._shed_at_s = None, inf
         twin._selections, twin._running = {id(policy): selection}, {}
-        twin._in_charge, twin._least_train = None, least_train
+        twin._in_charge, twin._stands_for = None, train
         twin._outlook = None
         return twin
 
@@ -226,10 +229,10 @@ class Simulation:
         return compiled_loop.run(self.world, *parts, until_s, self.decisions_a_report)
 
     def _train(self, inner: Policy) -> int:
+        train = self._usual_train if inner.tuples_a_step is None else inner.tuples_a_step
         if self._train_tuples is not None:
-            return max(self._train_tuples, self._least_train)
-        usual = self._usual_train if inner.tuples_a_step is None else inner.tuples_a_step
-        return max(usual, self._least_train)
+            train = self._train_tuples
+        return max(1, train // self._stands_for)
 
     def selection(self, inner: Policy) -> Selection | None:
         """Return a policy in compiled form, or None if it has no such form."""
