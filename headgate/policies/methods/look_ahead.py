@@ -15,18 +15,27 @@ DOUBT = 1.0
 LEAST_GAIN = 0.002
 """The least gain that is worth a change, as a part of the cost of the policy in charge."""
 
+LARGEST_RATIO = 1000.0
+"""What a metric that is to be large costs at most, if it is almost 0."""
+
 
 @dataclass(frozen=True)
 class Prospect:
     """What an outlook says of each candidate: its cost, and the doubt about its gain.
 
     Args:
-        costs: Σ w · metric / (usual best value of the metric), output rates inverted.
+        costs: Σ w · metric / (usual best value of the metric), inverted where more is better.
         doubts: standard error of the difference to the policy in charge.
     """
 
     costs: tuple[float, ...]
     doubts: tuple[float, ...]
+
+    @property
+    def scores(self) -> list[float]:
+        """The least cost over the cost of each candidate: 1 for the best one."""
+        least = min(self.costs)
+        return [least / cost if cost > 0 else 1.0 for cost in self.costs]
 
 
 class LookingAhead(Learning):
@@ -60,12 +69,17 @@ class LookingAhead(Learning):
             doubts.append(stdev(gains) / sqrt(len(gains)) if len(gains) > 1 else 0.0)
         return Prospect(tuple(map(fmean, costs)), tuple(doubts))
 
-    def best(self, prospect: Prospect, current: int) -> int:
-        """Return the candidate that takes over: the present one, if none is better by the noise."""
+    def best(self, prospect: Prospect, current: int) -> tuple[int, str]:
+        """Return the candidate that takes over, and why: the present one, if the gain is noise."""
         costs, here = prospect.costs, prospect.costs[current]
         place = min(range(len(costs)), key=lambda number: costs[number])
-        least = max(DOUBT * prospect.doubts[place], LEAST_GAIN * abs(here))
-        return place if here - costs[place] > least else current
+        gain, noise = here - costs[place], DOUBT * prospect.doubts[place]
+        part = f"{gain / here:.1%}" if here > 0 else f"{gain:.3g}"
+        if place == current:
+            return current, "best of all ahead"
+        if gain > max(noise, LEAST_GAIN * abs(here)):
+            return place, f"{part} better ahead"
+        return current, f"another is only {part} better ahead, within the noise"
 
     def _learn_scale(self, outlook: Outlook, metric: str, sign: int) -> None:
         means = [fmean(values[metric] for values in futures) for futures in outlook.values]
@@ -74,12 +88,13 @@ class LookingAhead(Learning):
             count, mean = self._best.get(metric, (0, 0.0))
             self._best[metric] = count + 1, mean + (best - mean) / (count + 1)
 
-    def _cost(
-        self, values: Mapping[str, float], specification: PerformanceSpecification
-    ) -> float:
+    def _cost(self, values: Mapping[str, float], specification: PerformanceSpecification) -> float:
         total = 0.0
         for row in specification.requirements:
             scale = self._best.get(row.metric, (0, 0.0))[1]
             if scale > 0:
-                total -= row.sign * row.weight * values[row.metric] / scale
+                ratio = values[row.metric] / scale
+                total += row.weight * (
+                    ratio if row.sign < 0 else 1.0 / max(ratio, 1.0 / LARGEST_RATIO)
+                )
         return total

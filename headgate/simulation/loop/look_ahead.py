@@ -260,7 +260,8 @@ def _values(world: World, before: World, horizon_s: float) -> Mapping[str, float
         "output_per_s": outputs / horizon_s,
         "pending": float(clock["pending_area"]) / horizon_s,
         "pending_bytes": (float(clock["bytes_area"]) + held - began[7]) / horizon_s,
-        "qos": float(rows["qos_sum"][judged].sum()) / max(1.0, float(rows["outputs"][judged].sum())),
+        "qos": float(rows["qos_sum"][judged].sum())
+        / max(1.0, float(rows["outputs"][judged].sum())),
         "staleness": float(rows["stale_s"].sum()) / (horizon_s * max(1, len(rows))),
         "tardiness_s": float(rows["tardy_sum"].sum()) / windows if windows else 0.0,
     }

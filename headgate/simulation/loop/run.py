@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
-from typing import Literal
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from headgate.simulation.build.build import build, grown, preload
 from headgate.simulation.kernel.clear import clear
 from headgate.simulation.kernel.queues import refresh, refresh_all
 from headgate.simulation.loop import compiled_loop
+from headgate.simulation.loop.changes import Replacement, Switch
 from headgate.simulation.loop.forecast import Forecast
 from headgate.simulation.loop.look_ahead import LookAhead
 from headgate.simulation.loop.plain_loop import is_plain
@@ -37,29 +37,6 @@ OUTLOOK_DELAY_S = 0.05
 
 USUAL_TRAIN = 1
 """The most tuples of a call, unless a workload, a run or a policy's definition says otherwise."""
-
-
-@dataclass(frozen=True)
-class Switch:
-    """A query that comes or goes at an instant (AMoS §1)."""
-
-    at_s: float
-    query: str
-    does: Literal["come", "go"]
-
-
-@dataclass(frozen=True)
-class Replacement:
-    """A new policy, or a new performance specification, at an instant.
-
-    Args:
-        policy: creates the policy.
-        specification: its rows as text, for a policy that has a specification.
-    """
-
-    at_s: float
-    policy: Callable[[], Policy] | None = None
-    specification: str | None = None
 
 
 class Simulation:
