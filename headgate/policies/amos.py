@@ -79,8 +79,9 @@ class Amos(Policy):
     """Policies in turn, chosen by how each has scored on the metrics measured during its turns.
 
     At first each policy has one turn, in the order of `policies`, unless the strategy looks ahead.
-    Then the learning strategy chooses (AMoS §3.5). A turn lasts until the first `Measured` at or after `wake_at_s`. Nothing
-    needs to be known about a policy in advance. What was learned stays when queries come or go.
+    Then the learning strategy chooses (AMoS §3.5). A turn lasts until the first `Measured` at or
+    after `wake_at_s`. Nothing needs to be known about a policy in advance. What was learned stays
+    when queries come or go.
 
     Args:
         policies: what to choose among, by name or as objects; a text may separate names by commas.

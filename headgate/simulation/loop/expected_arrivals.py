@@ -46,6 +46,25 @@ def expected_arrivals(
         number = int(random.poisson(recent_per_s(world, stream, now_s) * horizon_s))
         times_s = np.sort(now_s + random.random(number) * horizon_s)
         times.append(times_s[train // 2 :: train])
+    return _in_order(times)
+
+
+def true_arrivals(world: World, until_s: float) -> Expected:
+    """Return the arrivals that will really come until an instant, as an oracle knows them."""
+    times = []
+    for row in world.streams:
+        begin = int(row["first"] + row["arrived"])
+        end = begin + int(np.count_nonzero(world.order[_coming(world, until_s)] == len(times)))
+        times.append(world.arrivals[begin:end])
+    return _in_order(times)
+
+
+def _coming(world: World, until_s: float) -> slice:
+    end = int(np.searchsorted(world.order_at_s, until_s, side="right"))
+    return slice(int(world.clock["next_arrival"][0]), end)
+
+
+def _in_order(times: list[Floats]) -> Expected:
     sizes = [len(times_s) for times_s in times]
     streams = np.repeat(np.arange(len(times), dtype=np.int32), sizes)
     at_s = np.concatenate(times) if times else np.zeros(0)

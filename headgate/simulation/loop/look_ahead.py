@@ -13,9 +13,15 @@ from headgate.metrics.tally import SMALLEST, STEP
 from headgate.model.arrays import Floats
 from headgate.model.network.units import Units
 from headgate.model.outlook import Outlook
+from headgate.model.plan import ALL
 from headgate.policies.interface import Policy, Selection
 from headgate.simulation.kernel.bins import bin_of
-from headgate.simulation.loop.expected_arrivals import Expected, expected_arrivals, recent_per_s
+from headgate.simulation.loop.expected_arrivals import (
+    Expected,
+    expected_arrivals,
+    recent_per_s,
+    true_arrivals,
+)
 from headgate.simulation.loop.plain_loop import is_plain
 from headgate.simulation.world.pointer import World
 from headgate.simulation.world.records import NONE
@@ -62,12 +68,24 @@ class LookAhead:
 
     A copy has the queues, their ages and the measured figures of its world. The arrivals after now
     are replaced by expected ones, and other random numbers decide which tuples pass.
+
+    Args:
+        futures: how many random futures every candidate meets.
+        most_calls: the most simulated calls of an outlook, over all candidates and futures.
+        foreknows: for a comparison, the true future instead, as only an oracle knows it.
     """
 
     def __init__(
-        self, simulation: Present, *, futures: int = FUTURES, most_calls: int = MOST_CALLS
+        self,
+        simulation: Present,
+        *,
+        futures: int = FUTURES,
+        most_calls: int = MOST_CALLS,
+        foreknows: bool = False,
     ) -> None:
-        self._simulation, self._futures, self._most_calls = simulation, futures, most_calls
+        self._simulation, self._foreknows = simulation, foreknows
+        self._futures = 1 if foreknows else futures
+        self._most_calls = ALL if foreknows else most_calls
         self._twins: dict[int, tuple[Policy, Selection | None]] = {}
         self._looks = 0
         self._share = 1.0
@@ -83,8 +101,11 @@ class LookAhead:
         values: list[list[Mapping[str, float]]] = [[] for _ in candidates]
         for number in range(self._futures):
             seed = self._looks * self._futures + number
-            expected = expected_arrivals(world, now_s, horizon_s, train, seed)
-            present = _present(world, expected, train, seed)
+            if self._foreknows:
+                present = _present(world, true_arrivals(world, now_s + horizon_s), 1, None)
+            else:
+                expected = expected_arrivals(world, now_s, horizon_s, train, seed)
+                present = _present(world, expected, train, seed)
             for place, policy in enumerate(candidates):
                 try:
                     values[place].append(self._ahead(present, policy, horizon_s, train, calls))
@@ -140,10 +161,10 @@ def _copy(world: World) -> World:
     return World(**{name: getattr(world, name).copy() for name in FIELDS})
 
 
-def _present(world: World, expected: Expected, train: int, seed: int) -> World:
+def _present(world: World, expected: Expected, train: int, seed: int | None) -> World:
     """Return a copy of a world in which only what is known now is kept, and nothing is counted."""
     arrays = {name: getattr(world, name).copy() for name in FIELDS}
-    lay_out = _as_trains if world.settings["plain"][0] else _as_tuples
+    lay_out = _as_tuples if train == 1 else _as_trains
     lay_out(arrays, world, expected, train)
     stages = arrays["stages"]
     known = world.figures
@@ -154,14 +175,16 @@ def _present(world: World, expected: Expected, train: int, seed: int) -> World:
     stages["below"] = np.ceil(np.minimum(stages["selectivity"], 1.0) * DRAWS)
     for key in ("drift", "costs", "fates"):
         stages[key] = NONE
-    if world.settings["plain"][0] and train > 1:
+    if train > 1:
         stages["cost_s"] *= train
         for key in ("tuple_cost_s", "cost_s", "box_cost_s"):
             arrays["table"][key] *= train
     clock, settings, results = arrays["clock"], arrays["settings"], arrays["results"]
     clock["next_arrival"] = clock["calls"] = 0
     clock["pending_area"] = clock["bytes_area"] = clock["outputs"] = 0
-    settings["seed"], settings["keep"] = settings["seed"] + 7919 * (seed + 1), False
+    settings["keep"] = False
+    if seed is not None:
+        settings["seed"] += 7919 * (seed + 1)
     for key in COUNTS:
         results[key] = 0
     for name in ("response_bins", "slowdown_bins"):

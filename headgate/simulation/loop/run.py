@@ -77,7 +77,7 @@ class Simulation:
         self._qos_readings = None if shedder is None else QoSReadings(units, self.world)
         self._worth = Worth(self.world)
         self._stands_for = 1
-        self._ahead = LookAhead(self)
+        self.ahead = LookAhead(self)
         self._outlook: tuple[float, Outlook] | None = None
         self._selections: dict[int, Selection | None] = {}
         self._in_charge: Policy | None = None
@@ -152,7 +152,7 @@ class Simulation:
                 policy.look_ahead = self._look_ahead
 
     def _look_ahead(self, candidates: Sequence[Policy], horizon_s: float) -> None:
-        outlook = self._ahead.outlook(candidates, horizon_s)
+        outlook = self.ahead.outlook(candidates, horizon_s)
         if outlook is not None:
             self._outlook = self.now_s + OUTLOOK_DELAY_S, outlook
 
