@@ -170,6 +170,15 @@ class Amos(Policy):
     def add(self, policy: str | Policy) -> None:
         """Add a policy to the library; during a run it has the next turn (AMoS §3.1)."""
         newcomer = policy_named(policy) if isinstance(policy, str) else policy
+        self.refuse(newcomer)
+        if self._units is not None:
+            newcomer.prepare(self._units)
+        self.candidates.append(Candidate(newcomer))
+        self.foresees = self.foresees or newcomer.foresees
+        self._restart_learning()
+
+    def refuse(self, newcomer: Policy) -> None:
+        """Raise a ValueError if a policy cannot come into the library."""
         if not isinstance(newcomer, Policy):
             raise ValueError("policies: names of policies, or policies")
         names = [candidate.policy.name for candidate in self.candidates]
@@ -177,11 +186,6 @@ class Amos(Policy):
             raise ValueError(f"policies: each once, not '{newcomer.name}' twice")
         if newcomer.wake_at_s < inf:
             raise ValueError(f"policies that set no wake-up time, not '{newcomer.name}'")
-        if self._units is not None:
-            newcomer.prepare(self._units)
-        self.candidates.append(Candidate(newcomer))
-        self.foresees = self.foresees or newcomer.foresees
-        self._restart_learning()
 
     def inside(self) -> Sequence[Policy]:
         return [candidate.policy for candidate in self.candidates]

@@ -217,6 +217,16 @@ def control_app(
             gate.set_policy(policy)
             return {"policy": gate.policy_in_charge()}
 
+    @app.get("/policy")
+    def explain_policy() -> dict[str, Any]:
+        return gate.policy_explanation()
+
+    @app.post("/policy/library")
+    def add_policy(policy: Text) -> dict[str, str]:
+        with turn:
+            gate.add_policy(policy)
+        return {"added": policy}
+
     @app.put("/specification")
     def set_specification(
         specification: Annotated[str | list[dict[str, Any]], Body(embed=True)],

@@ -11,6 +11,7 @@ from headgate.policies import Policy
 from headgate.policies.amos import Amos
 from headgate.runtime.describe.drawing import Drawing
 from headgate.runtime.describe.explanation import Explanation
+from headgate.runtime.live.amos_library import policy_explanation
 from headgate.runtime.live.handle import QueryHandle
 from headgate.runtime.live.overview import overview_of
 from headgate.runtime.live.status import drawing_of, explanation_of, health_of, starting, status_of
@@ -81,6 +82,10 @@ class Inspection:
         if isinstance(self.policy, Amos) and engine is not None:
             return f"{name}, at present {self.policy.in_charge(engine.now_s()).name}"
         return name
+
+    def policy_explanation(self) -> dict[str, Any]:
+        """Return the policy; of `amos`, also every score, and who was in charge when, and why."""
+        return policy_explanation(self.policy, self.policy_in_charge())
 
     def _named_policy(self) -> str:
         """Return the policy with its parameters; for `amos`, also those that had a turn."""
