@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 
-.PHONY: help demo nexmark test test-long chaos test-oldest style check bench-spark bench-simulation bench-language docs clean
+.PHONY: help demo nexmark test test-long chaos test-oldest style check bench-spark bench-simulation bench-amos bench-language docs clean
 
 help:  ## say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -58,6 +58,9 @@ bench-simulation: .venv/ready  ## how fast the simulation is, also against SimPy
 
 bench-decisions: .venv/ready  ## what a decision of the live scheduler costs among 100 to 100 000 queries, without Spark
 	@.venv/bin/python bench/decisions.py --results bench/results/decisions.json
+
+bench-amos: .venv/ready  ## amos under every learner against the best single policy, in simulation
+	@.venv/bin/python bench/amos.py --results bench/results/amos.json
 
 bench-language: .venv/ready  ## windows and joins against native Structured Streaming, with and without sharing
 	@.venv/bin/python bench/language.py --results bench/results/language.json; missed=$$?; \
