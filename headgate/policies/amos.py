@@ -223,7 +223,7 @@ class Amos(Policy):
             self._begin(event.at_s - event.seconds)
         if event.seconds > 0:
             self._record(event.values, event.seconds)
-            for metric, value in event.with_waiting.items():
+            for metric, value in (event.with_waiting or event.values).items():
                 if isfinite(value):
                     turn = self._current.with_waiting.setdefault(metric, Synopsis())
                     turn.add(value, event.seconds)
@@ -331,7 +331,7 @@ class Amos(Policy):
     def _restart_learning(self) -> None:
         """Restart the strategy from the current scores: its past rewards meant something else."""
         if self._learning.keeps_all and self._learning.arms == len(self.candidates):
-            return
+            return  # only the specification is new
         if self.looks_ahead and self._begun_at_s is not None:
             self.dwell_s = self._usual_dwell_s * SHORTEST_DWELL
             self.wake_at_s = min(self.wake_at_s, self._begun_at_s + self.dwell_s)

@@ -15,6 +15,9 @@ PRIOR = 0.1
 
 SMALLEST = 1e-9
 
+LOAD_FEATURES = 3
+"""A constant, the arrivals and the backlog. A feature for each policy follows."""
+
 
 class Regression:
     """Bayesian linear regression by its normal equations; old observations fade.
@@ -38,6 +41,16 @@ class Regression:
         self._count = self._discount * self._count + 1.0
         self._squares = self._discount * self._squares + (value - mean) ** 2
 
+    def grow(self, size: int) -> None:
+        """Make room for more features, of which nothing is known yet."""
+        before = len(self._sums)
+        precision = np.eye(size) * PRIOR
+        precision[:before, :before] = self._precision
+        self._precision, self._sums = (
+            precision,
+            np.concatenate([self._sums, np.zeros(size - before)]),
+        )
+
     def predict(self, features: Floats) -> tuple[float, float]:
         """Return the expected value, and its standard error."""
         mean = float(features @ np.linalg.solve(self._precision, self._sums))
@@ -60,10 +73,15 @@ class RelativeToLoad(Learning):
     def __init__(self, discount: float = 0.99) -> None:
         self.discount = discount
 
-    def prepare(self, arms: int, random: SeededRandom) -> None:
-        super().prepare(arms, random)
-        self.counts = [0] * arms
+        self.counts: list[int] = []
         self._models: dict[str, Regression] = {}
+
+    def prepare(self, arms: int, random: SeededRandom) -> None:
+        """Start, or go on with more arms: what is known of the others stays."""
+        super().prepare(arms, random)
+        self.counts += [0] * (arms - len(self.counts))
+        for model in self._models.values():
+            model.grow(LOAD_FEATURES + arms)
         self._costs = [0.0] * arms
 
     def hear_turn(self, arm: int, turn: TurnMeasures) -> None:
@@ -104,7 +122,7 @@ class RelativeToLoad(Learning):
         return [1.0 / cost if cost > 0 else 1.0 for cost in self._costs]
 
     def _features(self, arm: int, arrived_per_s: float, waiting: float) -> Floats:
-        features = np.zeros(3 + self.arms)
-        features[:3] = 1.0, log1p(arrived_per_s), log1p(waiting)
-        features[3 + arm] = 1.0
+        features = np.zeros(LOAD_FEATURES + self.arms)
+        features[:LOAD_FEATURES] = 1.0, log1p(arrived_per_s), log1p(waiting)
+        features[LOAD_FEATURES + arm] = 1.0
         return features

@@ -97,6 +97,10 @@ class LookAhead:
         self._looks += 1
         calls = self._most_calls // (max(1, len(candidates)) * self._futures)
         horizon_s *= self._share
+        if len(world.closings):  # it has the windows until the last arrival, and no later ones
+            horizon_s = min(horizon_s, float(world.order_at_s[-1]) - now_s)
+        if not horizon_s > 0:
+            return None
         train = self._train(world, horizon_s, calls // 2)
         values: list[list[Mapping[str, float]]] = [[] for _ in candidates]
         for number in range(self._futures):
@@ -128,6 +132,8 @@ class LookAhead:
         self, present: World, policy: Policy, horizon_s: float, train: int, calls: int
     ) -> Mapping[str, float]:
         twin, selection = self._twin(policy)
+        if selection is None:  # it keeps its state in its own fields
+            twin = self._copy_of(twin)
         if selection is not None:
             selection = replace(selection, memory=_copied(selection.memory))
         run = self._simulation.fork(_copy(present), twin, selection, train)
@@ -144,11 +150,14 @@ class LookAhead:
     def _twin(self, policy: Policy) -> tuple[Policy, Selection | None]:
         """Return a copy of a policy, and its selection as it is before the first decision."""
         if id(policy) not in self._twins:
-            units = self._simulation.units
-            twin = deepcopy(policy, {id(units): units, id(units.network): units.network})
-            twin.prepare(units)
+            twin = self._copy_of(policy)
+            twin.prepare(self._simulation.units)
             self._twins[id(policy)] = twin, self._simulation.selection(twin)
         return self._twins[id(policy)]
+
+    def _copy_of(self, policy: Policy) -> Policy:
+        units = self._simulation.units
+        return deepcopy(policy, {id(units): units, id(units.network): units.network})
 
 
 def _copied(memory: Any) -> Any:
