@@ -57,7 +57,8 @@ def test_trains_stand_for_all_tuples_that_wait() -> None:
     candidates = [policy_named("fcfs"), policy_named("hnr")]
     full = LookAhead(simulation, futures=3).outlook(candidates, 1.0)
     coarse = LookAhead(simulation, futures=3, most_calls=24_000).outlook(candidates, 1.0)
-    assert full is not None and coarse is not None
+    assert full is not None
+    assert coarse is not None
     means = [
         [sum(row["mean_slowdown"] for row in futures) for futures in outlook.values]
         for outlook in (full, coarse)

@@ -51,7 +51,7 @@ def expected_arrivals(
 
 def true_arrivals(world: World, until_s: float) -> Expected:
     """Return the arrivals that will really come until an instant, as an oracle knows them."""
-    times = []
+    times: list[Floats] = []
     for row in world.streams:
         begin = int(row["first"] + row["arrived"])
         end = begin + int(np.count_nonzero(world.order[_coming(world, until_s)] == len(times)))
