@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 
-.PHONY: help demo nexmark test test-long chaos test-oldest style check bench-spark bench-simulation bench-decisions bench-loop bench-language docs clean
+.PHONY: help demo nexmark test test-long chaos test-oldest style check bench-spark bench-simulation bench-amos bench-decisions bench-loop bench-language docs clean
 
 help:  ## say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -66,6 +66,9 @@ bench-decisions: .venv/ready  ## what a decision of the live scheduler costs amo
 bench-loop: .venv/ready  ## QoS, staleness, tardiness and shedding on Spark, policies against each other at the same arrivals
 	@.venv/bin/python bench/loop.py --results bench/results/loop.json; missed=$$?; \
 	  .venv/bin/python bench/tables.py; exit $$missed
+
+bench-amos: .venv/ready  ## amos under every learner against the best single policy, in simulation
+	@.venv/bin/python bench/amos.py --results bench/results/amos.json
 
 bench-language: .venv/ready  ## windows and joins against native Structured Streaming, with and without sharing
 	@.venv/bin/python bench/language.py --results bench/results/language.json; missed=$$?; \

@@ -115,7 +115,10 @@ ROOMS = {
         ours=names("model compiled"), others=names("numpy numba"), never=POLICY_NEVER
     ),
     "scheduler": Room(
-        ours=names("model metrics.stale_time policies.interface policies.registry compiled"),
+        ours=names(
+            "model metrics.stale_time metrics.with_waiting policies.interface"
+            " policies.registry compiled"
+        ),
         others=names("numpy numba"),
         never=CORE_NEVER,
     ),

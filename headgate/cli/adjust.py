@@ -33,6 +33,22 @@ def set_policy(
     print(f"policy: {Client(state_of(state, pipeline)).set_policy(policy)}")
 
 
+@set_app.command("library")
+def add_to_library(
+    policy: Annotated[
+        str, typer.Argument(metavar="POLICY", help="The policy to add, with its parameters.")
+    ],
+    state: STATE = None,
+    pipeline: PIPELINE = None,
+) -> None:
+    """Add a policy to those among which a running `amos` chooses.
+
+    Example: headgate set library "bsd(search=log)" --state state/forest
+    """
+    Client(state_of(state, pipeline)).add_policy(policy)
+    print(f"added: {policy}")
+
+
 @set_app.command("specification")
 def set_specification(
     rows: Annotated[

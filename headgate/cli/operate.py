@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from headgate.cli.policy_tables import show_policy
 from headgate.cli.tables import out, show
 from headgate.config import Pipeline, read_mapping, read_pipeline
 from headgate.errors import ConfigRefused, RecoveryRefused
@@ -177,6 +178,12 @@ def explain(
         str | None,
         typer.Option(metavar="FILE", help="Write a picture of the network to this file."),
     ] = None,
+    policy: Annotated[
+        bool,
+        typer.Option(
+            "--policy", help="Explain the policy of a run: of `amos`, who was in charge, and why."
+        ),
+    ] = False,
     as_json: JSON = False,
 ) -> None:
     """Explain how a query runs: operators, shared code, lane, figures, sink, cursor, policy.
@@ -187,10 +194,13 @@ def explain(
 
     Example: headgate explain fire_alarm --pipeline examples/forest.yaml
     """
-    if (query is None) != (everything or html is not None):
+    if policy and query is None and not everything and html is None:
+        show_policy(Client(state_of(state, pipeline)).policy_explanation(), as_json=as_json)
+        return
+    if policy or (query is None) != (everything or html is not None):
         raise ConfigRefused(
             path="headgate explain", key="QUERY", value=query,
-            expected="the name of a query, or --all or --html FILE and no name",
+            expected="the name of a query, or --all, --html FILE or --policy and no name",
         )  # fmt: skip
     file = _pipeline(state, pipeline)
     try:

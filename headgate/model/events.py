@@ -203,11 +203,19 @@ class Measured:
     """The value of each metric since the last such event, by the metric's name.
 
     Names are those of `performance.METRICS`: `mean_response_s`, `output_per_s`, `pending`, ...
+
+    Args:
+        with_waiting: the same, where tuples that still wait count as if they left now.
+        arrived: tuples that have arrived.
+        waiting: tuples that wait now, in all queues.
     """
 
     at_s: float
     seconds: float
     values: Mapping[str, float]
+    with_waiting: Mapping[str, float] = field(default_factory=dict)
+    arrived: float = 0.0
+    waiting: float = 0.0
 
 
 Event = (

@@ -1,7 +1,7 @@
 """The interface of a policy: prepare for the units, plan for a state, hear of events."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ from headgate.model.arrays import Floats
 from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.model.network.unit_table import UnitTable
 from headgate.model.network.units import Units
+from headgate.model.outlook import Outlook
 from headgate.model.plan import ALL, Step
 
 
@@ -54,6 +55,10 @@ class Selection:
     pick: Any
 
 
+LookAhead = Callable[[Sequence["Policy"], float], None]
+"""A request to run candidates ahead from the present state, for a horizon in seconds."""
+
+
 class Policy(ABC):
     """A rule that makes plans. It keeps its state in its own fields, never in the unit table."""
 
@@ -87,6 +92,12 @@ class Policy(ABC):
     wake_at_s: float = inf
     """When the policy wants a `Measured` event and a new plan, even if nothing has happened."""
 
+    looks_ahead: bool = False
+    """True if the policy asks what other policies would achieve from the present state."""
+
+    look_ahead: LookAhead | None = None
+    """Set by the run, for a policy that looks ahead. The answer comes by `hear_outlook`."""
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.spelled or self.name!r})"
 
@@ -107,6 +118,9 @@ class Policy(ABC):
         """Take note that polls of a stream's source have taken CPU time."""
         for policy in self.inside():
             policy.charge_polls(stream, seconds)
+
+    def hear_outlook(self, outlook: Outlook, now_s: float) -> None:  # noqa: B027  # most never ask
+        """Take note of what each candidate of a request to `look_ahead` would achieve."""
 
     def take_polls(self) -> int:
         """Return how often sources were polled in vain since the last call of this."""

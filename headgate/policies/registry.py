@@ -141,6 +141,11 @@ def refuse_inside(policy: Policy, *, level: Level, engine: Engine) -> None:
     Raises:
         ConfigRefused: it names the inner policy, and those with the nearest objective that can run.
     """
+    if policy.looks_ahead and engine == "spark":
+        raise ConfigRefused(
+            path=f"policy '{policy.name}'", key="learning", value="look-ahead",
+            expected="another strategy, such as relative: looking ahead works in simulations only",
+        )  # fmt: skip
     for inner in policy.inside():
         entry = policies().get(inner.name)
         if entry is not None and not _fits(entry, level, engine):

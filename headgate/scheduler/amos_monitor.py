@@ -5,6 +5,7 @@ from math import nan
 import numpy as np
 
 from headgate.metrics.stale_time import StaleTime
+from headgate.metrics.with_waiting import with_waiting
 from headgate.model.arrays import Floats
 from headgate.model.events import Event, Measured, StepFinished, TrainArrived
 from headgate.model.network.network import Network
@@ -25,7 +26,7 @@ class AmosMonitor:
         )
         self._at_s: float | None = None
         self._looked_at_s = 0.0
-        self._pending = 0
+        self._pending = self._arrived = 0
         self._tuple_bytes = np.zeros(len(network.streams))
         self._pending_bytes = 0.0
         self._stale = [StaleTime() for _ in network.paths]
@@ -37,6 +38,7 @@ class AmosMonitor:
         if isinstance(event, TrainArrived):
             self._pass(event.at_s)
             readers = int(self._readers[event.stream])
+            self._arrived += int(event.tuples.sum())
             tuples = int(event.tuples.sum()) * readers
             self._pending += tuples
             self._tuple_bytes[event.stream] = event.tuple_bytes
@@ -78,7 +80,9 @@ class AmosMonitor:
         self._stale_before_s = stale_s
         self._looked_at_s = at_s
         self._forget()
-        return Measured(at_s, seconds, values)
+        full = with_waiting(values, len(responses_s), self._table, at_s)
+        arrived, self._arrived = self._arrived, 0
+        return Measured(at_s, seconds, values, full, arrived, self._pending)
 
     def _forget(self) -> None:
         self._responses: list[Floats] = []

@@ -130,6 +130,14 @@ def add_changes(app: FastAPI, gate: Headgate) -> None:
             note(request, "policy", before=before, after=gate.policy_text)
             return {"policy": gate.policy_in_charge()}
 
+    @app.post("/policy/library")
+    def add_policy(policy: Text, request: Request) -> dict[str, str]:
+        """Add a policy to those among which `amos` chooses, until the run ends."""
+        with turn:
+            gate.add_policy(policy)
+            note(request, "library", name=policy)
+        return {"added": policy}
+
     @app.put("/specification")
     def set_specification(
         specification: Annotated[Rows, Body(embed=True)], request: Request

@@ -122,6 +122,15 @@ class Client:
     def set_policy(self, text: str) -> str:
         return str(self.ask("PUT", "/policy", {"policy": text})["policy"])
 
+    def add_policy(self, text: str) -> None:
+        """Add a policy to the library of a running `amos`."""
+        self.ask("POST", "/policy/library", {"policy": text})
+
+    def policy_explanation(self) -> dict[str, Any]:
+        """Return the policy; of `amos`, also every score, and who was in charge when, and why."""
+        explanation: dict[str, Any] = self.ask("GET", "/policy")
+        return explanation
+
     def set_specification(self, text: str) -> None:
         self.ask("PUT", "/specification", {"specification": text})
 

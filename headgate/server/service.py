@@ -189,6 +189,11 @@ def control_app(
         """Check what `/add` would add, and add nothing."""
         return {"checked": gate.check(fragment, where)}
 
+    @app.get("/policy")
+    def explain_policy() -> dict[str, Any]:
+        """Return the policy; of `amos`, also every score, and who was in charge when, and why."""
+        return gate.policy_explanation()
+
     @app.post("/stop")
     def end() -> dict[str, bool]:
         """Ask the run to end."""

@@ -19,7 +19,8 @@ from headgate.model.query import Query, QueryClass
 from headgate.model.stream import Stream
 from headgate.policies import State, policies, policy_named
 from headgate.policies.amos import TABLE_3, Amos
-from headgate.policies.methods.learning import LEARNING, Learning, SeededRandom
+from headgate.policies.methods.learning import Learning, SeededRandom
+from headgate.policies.methods.strategies import LEARNING
 from headgate.policies.mtiq import most_tuples
 from headgate.policies.priority import PriorityPolicy
 from headgate.policies.round_robin import RoundRobin

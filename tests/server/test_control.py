@@ -437,6 +437,8 @@ def test_a_query_that_failed_says_why_and_one_that_was_stopped_that_it_was(
 def test_the_policy_and_what_amos_is_for_change(gate: Headgate, client: Client) -> None:
     with pytest.raises(RequestRefused, match="must be amos"):
         client.set_specification("pending:minimize:1")
+    with pytest.raises(RequestRefused, match="must be amos"):
+        client.add_policy("lsf")
     assert client.set_policy("cqc( inner = hr )") == "cqc(inner=hr)"
     with pytest.raises(RequestRefused, match="Did you mean 'cqc'"):
         client.set_policy("cqq")
@@ -449,7 +451,17 @@ def test_the_policy_and_what_amos_is_for_change(gate: Headgate, client: Client) 
     client.set_specification("pending:minimize:1")
     until(lambda: str(gate.policy.specification) == "pending:minimize:1.0")  # type: ignore[attr-defined]
     assert "amos(dwell_s=0.2), at present " in client.status()["policy"]
+    client.add_policy("lsf")
+    until(lambda: "lsf" in {choice["chosen"] for choice in client.policy_explanation()["choices"]})
+    with pytest.raises(RequestRefused, match="each once, not 'lsf' twice"):
+        client.add_policy("lsf")
+    explanation = client.policy_explanation()
+    assert "lsf" in [row["policy"] for row in explanation["amos"]["scores"]]
+    assert set(explanation["choices"][-1]["scores"]) >= {"fcfs", "hr", "lsf"}
+    with pytest.raises(RequestRefused, match="works in simulations only"):
+        client.set_policy("amos(learning=look-ahead)")
     client.set_policy("cqc")
+    assert client.policy_explanation()["amos"] is None
 
 
 def test_class_weight_deadline_and_graph_of_a_query_change(gate: Headgate, client: Client) -> None:

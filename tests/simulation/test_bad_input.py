@@ -13,7 +13,7 @@ from headgate.model.plan import Step
 from headgate.model.qos_graph import QoSGraph
 from headgate.policies import Policy, State, policy_named
 from headgate.scheduler.shedder import Shedder
-from headgate.simulation.loop.run import Switch
+from headgate.simulation.loop.changes import Switch
 
 ONE = network(line("q", select(1.0)))
 AT_ONCE = {"s": [0.0, 0.0]}

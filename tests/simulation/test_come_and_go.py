@@ -21,7 +21,8 @@ from kit.networks import (
 )
 
 from headgate.errors import UnknownName
-from headgate.simulation.loop.run import Simulation, Switch
+from headgate.simulation.loop.changes import Switch
+from headgate.simulation.loop.run import Simulation
 
 EACH_SECOND = {"s": [float(second) for second in range(10)]}
 TWO = network(line("a", select(0.25)), line("b", select(0.25)))

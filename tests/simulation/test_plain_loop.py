@@ -18,7 +18,8 @@ from headgate.model.qos_graph import QoSGraph
 from headgate.policies import Policy, Selection, State
 from headgate.scheduler.shedder import Shedder
 from headgate.simulation.kernel.bins import EDGES, bin_by_logarithm, bin_of
-from headgate.simulation.loop.run import Simulation, Switch
+from headgate.simulation.loop.changes import Switch
+from headgate.simulation.loop.run import Simulation
 
 POLICIES = ("hr", "bsd", "mtiq", "rr", "edf", "cqc", "amos")
 """One policy for each way to find the next unit, and one that changes between policies."""

@@ -5,11 +5,9 @@ usual answers to the multi-armed bandit; the arms are policies, and a reward is 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import exp, log, sqrt
 from statistics import NormalDist
-
-from headgate.errors import UnknownName
 
 WORD = 2**64 - 1
 
@@ -50,8 +48,17 @@ class SeededRandom:
 class Learning(ABC):
     """A strategy that chooses an arm and then hears its reward. Ties go to the smaller arm."""
 
-    arms: int
+    arms: int = 0
     random: SeededRandom
+
+    looks_ahead = False
+    """True for a strategy that needs an outlook of every policy, and no turn of each at first."""
+
+    keeps_all = False
+    """True for a strategy whose knowledge stays valid when the specification changes."""
+
+    measures_load = False
+    """True for a strategy that compares what was measured with what the load would have given."""
 
     def prepare(self, arms: int, random: SeededRandom) -> None:
         """Forget everything, and start with this number of arms."""
@@ -187,27 +194,6 @@ class Exp3(Learning):
 
     def hear(self, arm: int, reward: float) -> None:
         self.logs[arm] += self.exploration * reward / (self.chances()[arm] * self.arms)
-
-
-LEARNING: dict[str, Callable[[], Learning]] = {
-    "roulette": Roulette,
-    "epsilon-greedy": EpsilonGreedy,
-    "ucb": Ucb,
-    "exp3": Exp3,
-    "thompson": Thompson,
-}
-"""Strategies by name. Add another one here, or pass it to `amos` as an object."""
-
-
-def learning_named(name: str) -> Learning:
-    """Create a learning strategy by its name.
-
-    >>> type(learning_named("ucb")).__name__
-    'Ucb'
-    """
-    if name not in LEARNING:
-        raise UnknownName(kind="learning strategy", name=name, known=LEARNING)
-    return LEARNING[name]()
 
 
 def _best(values: Sequence[float]) -> int:

@@ -14,10 +14,10 @@ FILE = "changes.jsonl"
 
 Kind = Literal[
     "policy", "specification", "query", "sql", "add", "drop", "drop stream", "pause", "resume",
-    "restart",
+    "restart", "library",
 ]  # fmt: skip
 
-FINAL: tuple[Kind, ...] = ("drop", "drop stream", "restart")
+FINAL: tuple[Kind, ...] = ("drop", "drop stream", "restart", "library")
 """What cannot be undone."""
 
 

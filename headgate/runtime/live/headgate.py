@@ -17,8 +17,8 @@ from headgate.model.performance import specification_of
 from headgate.model.query import Deliver, Query, View, query_class_of
 from headgate.model.stream import Rows, Stream
 from headgate.policies import Policy, policy_named
-from headgate.policies.amos import Amos
 from headgate.runtime.listeners import Listener
+from headgate.runtime.live.amos_library import amos_among, newcomer_of, refuse_newcomer
 from headgate.runtime.live.call_file import save_calls
 from headgate.runtime.live.commands import Commands
 from headgate.runtime.live.handle import QueryHandle
@@ -202,17 +202,21 @@ class Headgate(Commands):
             ConfigRefused: another policy is in charge, or a row is invalid.
             UnknownName: there is no such metric.
         """
-        policy, wanted = self.policy, specification_of(rows)
-        if not isinstance(policy, Amos):
-            raise ConfigRefused(
-                path="policy", key="name", value=policy.name,
-                expected="amos: no other policy has a performance specification",
-            )  # fmt: skip
+        amos, wanted = amos_among(self.policy), specification_of(rows)
+        self._change(lambda: setattr(amos, "specification", wanted))
 
-        def change() -> None:
-            policy.specification = wanted
+    def add_policy(self, policy: str | Policy) -> None:
+        """Add a policy to the library of a running `amos`.
 
-        # The policy belongs to the scheduler's thread, which gets an event at every dwell.
+        Raises:
+            ConfigRefused: another policy is in charge, or the new one cannot come into the library.
+        """
+        amos, newcomer = amos_among(self.policy), newcomer_of(policy)
+        refuse_newcomer(amos, newcomer)
+        self._change(lambda: amos.add(newcomer))
+
+    def _change(self, change: Callable[[], None]) -> None:
+        """Change the policy, which belongs to the scheduler's thread while a run goes on."""
         if self._run is None:
             change()
         else:

@@ -11,6 +11,7 @@ from headgate.policies import Policy
 from headgate.policies.amos import Amos
 from headgate.runtime.describe.drawing import Drawing
 from headgate.runtime.describe.explanation import Explanation
+from headgate.runtime.live.amos_library import policy_explanation
 from headgate.runtime.live.changes import Changes
 from headgate.runtime.live.handle import QueryHandle
 from headgate.runtime.live.live_cell import overview_html, watch
@@ -89,6 +90,10 @@ class Inspection:
     def policy_text(self) -> str:
         """The policy with its parameters, as it can be set again."""
         return self._spelling or self.policy.spelled or self.policy.name
+
+    def policy_explanation(self) -> dict[str, Any]:
+        """Return the policy; of `amos`, also every score, and who was in charge when, and why."""
+        return policy_explanation(self.policy, self.policy_in_charge())
 
     def _named_policy(self) -> str:
         """Return the policy with its parameters; for `amos`, also those that had a turn."""

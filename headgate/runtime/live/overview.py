@@ -8,10 +8,10 @@ from typing import Any
 from headgate.metrics.last_minute import Recent, minute_s, recent_by_group
 from headgate.metrics.line import Line
 from headgate.metrics.report import Report
-from headgate.model.performance import METRICS
 from headgate.policies import Policy
 from headgate.policies.amos import Amos
 from headgate.runtime.describe.explanation import number
+from headgate.runtime.live.amos_library import amos_of
 from headgate.runtime.live.status import status_of
 from headgate.runtime.members.membership import Membership
 from headgate.runtime.run.run import Running
@@ -71,23 +71,6 @@ def _count_shared(rows: dict[str, Any], membership: Membership, run: Running) ->
 def _deciding(policy: Policy, now_s: float) -> str:
     """Return the name of the policy that decides: under `amos`, the one whose turn it is."""
     return (policy.in_charge(now_s) if isinstance(policy, Amos) else policy).name
-
-
-def amos_of(policy: Policy) -> dict[str, Any] | None:
-    """Return what `amos` is asked for, and how it judges its policies; None of another policy."""
-    if not isinstance(policy, Amos):
-        return None
-    return {
-        "specification": [
-            {"metric": row.metric, "quantifier": row.quantifier, "weight": row.weight}
-            for row in policy.specification.requirements
-        ],
-        "metrics": list(METRICS),
-        "scores": [
-            {"policy": candidate.policy.name, "score": number(score), "turns": candidate.turns}
-            for candidate, score in zip(policy.candidates, policy.scores, strict=True)
-        ],
-    }
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:

@@ -23,8 +23,9 @@ from headgate.scheduler.loop import run
 from headgate.scheduler.scheduler import Scheduler
 from headgate.scheduler.shedder import Shedder
 from headgate.simulation.build.input_checks import check_figures
+from headgate.simulation.loop.changes import Replacement, Switch
 from headgate.simulation.loop.engine import SimulationEngine
-from headgate.simulation.loop.run import USUAL_TRAIN, Replacement, Simulation, Switch
+from headgate.simulation.loop.run import USUAL_TRAIN, Simulation
 from headgate.simulation.loop.run_report import report_of
 from headgate.simulation.world.setting import Setting
 

@@ -8,7 +8,7 @@ from headgate.errors import ConfigRefused
 from headgate.model.performance import specification_of
 from headgate.runtime.policy_text import Spelled
 from headgate.scheduler.shedder import Shedder
-from headgate.simulation.loop.run import Replacement, Switch
+from headgate.simulation.loop.changes import Replacement, Switch
 
 CHANGES = ("come", "go", "policy", "specification")
 SHED = "shed_"

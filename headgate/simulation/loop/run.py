@@ -1,9 +1,9 @@
 """A run in virtual time: by the compiled loop, or by Python plans if a policy is not compiled."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import replace
 from math import inf
-from typing import Literal
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from headgate.model.arrays import Floats
 from headgate.model.events import StepFinished, StepStarted
 from headgate.model.network.unit_table import UnitTable
 from headgate.model.network.units import Units
+from headgate.model.outlook import Outlook
 from headgate.model.plan import ALL, BoxCall
 from headgate.policies.interface import Policy, Selection, State
 from headgate.scheduler.shedder import Load, Shedder
@@ -19,7 +20,9 @@ from headgate.simulation.build.build import build, grown, preload
 from headgate.simulation.kernel.clear import clear
 from headgate.simulation.kernel.queues import refresh, refresh_all
 from headgate.simulation.loop import compiled_loop
+from headgate.simulation.loop.changes import Replacement, Switch
 from headgate.simulation.loop.forecast import Forecast
+from headgate.simulation.loop.look_ahead import LookAhead
 from headgate.simulation.loop.plain_loop import is_plain
 from headgate.simulation.loop.qos_readings import QoSReadings
 from headgate.simulation.loop.run_report import Worth
@@ -29,31 +32,11 @@ from headgate.simulation.world.setting import Setting
 from headgate.simulation.world.world import DECIDE, DONE, GROW, MORE, UNTIL
 
 NOTHING = np.zeros(0)
+OUTLOOK_DELAY_S = 0.05
+"""Virtual seconds from the request for an outlook to its answer, as if a worker computed it."""
+
 USUAL_TRAIN = 1
 """The most tuples of a call, unless a workload, a run or a policy's definition says otherwise."""
-
-
-@dataclass(frozen=True)
-class Switch:
-    """A query that comes or goes at an instant (AMoS §1)."""
-
-    at_s: float
-    query: str
-    does: Literal["come", "go"]
-
-
-@dataclass(frozen=True)
-class Replacement:
-    """A new policy, or a new performance specification, at an instant.
-
-    Args:
-        policy: creates the policy.
-        specification: its rows as text, for a policy that has a specification.
-    """
-
-    at_s: float
-    policy: Callable[[], Policy] | None = None
-    specification: str | None = None
 
 
 class Simulation:
@@ -93,9 +76,13 @@ class Simulation:
         self._shed_at_s = inf
         self._qos_readings = None if shedder is None else QoSReadings(units, self.world)
         self._worth = Worth(self.world)
+        self._stands_for = 1
+        self.ahead = LookAhead(self)
+        self._outlook: tuple[float, Outlook] | None = None
         self._selections: dict[int, Selection | None] = {}
         self._in_charge: Policy | None = None
         self._running: dict[int, tuple[BoxCall, float]] = {}
+        self._offer_look_ahead()
         policy.prepare(units)
         preload(self.world, units, setting)
         refresh_all(self.world)
@@ -138,6 +125,37 @@ class Simulation:
             self._grow()
         self._finish_calls()
 
+    def fork(
+        self, world: World, policy: Policy, selection: Selection | None, train: int
+    ) -> "Simulation":
+        """Return a run of another policy that goes on from a copy of the present world.
+
+        Nothing comes from outside: no switch, no replacement, no shedding.
+
+        Args:
+            train: how many tuples each tuple of the copy stands for.
+        """
+        twin = copy(self)
+        twin.world, twin.policy, twin._worth = world, policy, Worth(world)
+        twin._switches, twin._replacements = [], []
+        twin._shedder, twin._shed_at_s = None, inf
+        twin._selections, twin._running = {id(policy): selection}, {}
+        twin._in_charge, twin._stands_for = None, train
+        twin._outlook = None
+        return twin
+
+    def _offer_look_ahead(self) -> None:
+        """Give the look-ahead to a policy that asks for it, and forget the outlook of another."""
+        self._outlook = None
+        for policy in (self.policy, *self.policy.inside()):
+            if policy.looks_ahead:
+                policy.look_ahead = self._look_ahead
+
+    def _look_ahead(self, candidates: Sequence[Policy], horizon_s: float) -> None:
+        outlook = self.ahead.outlook(candidates, horizon_s)
+        if outlook is not None:
+            self._outlook = self.now_s + OUTLOOK_DELAY_S, outlook
+
     def _grow(self) -> None:
         self.world = grown(self.world)
         self._worth.world = self.world
@@ -157,6 +175,9 @@ class Simulation:
             self._shed()
         if self.policy.wake_at_s <= now_s:
             self.policy.hear(self._worth.measured(now_s))
+        if self._outlook is not None and self._outlook[0] <= now_s:
+            (_, outlook), self._outlook = self._outlook, None
+            self.policy.hear_outlook(outlook, now_s)
         world = self.world
         working = bool((world.workers["unit"] != NONE).any()) or bool(world.table["ready"].any())
         more = working or world.clock["next_arrival"][0] < len(world.order)
@@ -165,7 +186,8 @@ class Simulation:
     def _next_s(self) -> float:
         switch_s = self._switches[0].at_s if self._switches else inf
         replaced_s = self._replacements[0].at_s if self._replacements else inf
-        return min(switch_s, replaced_s, self.policy.wake_at_s, self._shed_at_s)
+        outlook_s = self._outlook[0] if self._outlook else inf
+        return min(switch_s, replaced_s, self.policy.wake_at_s, self._shed_at_s, outlook_s)
 
     def _go_on(self, until_s: float) -> int:
         # Only a policy that sets a wake-up time leaves every decision until then to another one.
@@ -177,18 +199,20 @@ class Simulation:
             self.world.settings["train_tuples"] = min(self._train(inner), ALL)
             self.world.settings["visit_s"] = self.setting.visit_s * inner.visits_empty
             refresh_all(self.world)
-        selection = self._selection(inner)
+        selection = self.selection(inner)
         if selection is None:
             return self._plan_until(inner, until_s)
         parts = selection.memory, selection.changed, selection.pick
         return compiled_loop.run(self.world, *parts, until_s, self.decisions_a_report)
 
     def _train(self, inner: Policy) -> int:
+        train = self._usual_train if inner.tuples_a_step is None else inner.tuples_a_step
         if self._train_tuples is not None:
-            return self._train_tuples
-        return self._usual_train if inner.tuples_a_step is None else inner.tuples_a_step
+            train = self._train_tuples
+        return max(1, train // self._stands_for)
 
-    def _selection(self, inner: Policy) -> Selection | None:
+    def selection(self, inner: Policy) -> Selection | None:
+        """Return a policy in compiled form, or None if it has no such form."""
         if id(inner) not in self._selections:
             table = self.world.table
             moves = bool((table["overhead_s"] > 0).any()) and self._train(inner) > 1
@@ -265,6 +289,7 @@ class Simulation:
     def _replace(self, replacement: Replacement) -> None:
         if replacement.policy is not None:
             self.policy = replacement.policy()
+            self._offer_look_ahead()
             self.policy.prepare(self.units)
             if self.policy.foresees and not self.setting.foresight:
                 raise ConfigRefused(

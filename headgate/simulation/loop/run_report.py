@@ -9,6 +9,7 @@ from headgate.compiled import compiled
 from headgate.metrics.line import Line
 from headgate.metrics.report import Report
 from headgate.metrics.tally import SMALLEST, STEP, Tally
+from headgate.metrics.with_waiting import with_waiting
 from headgate.model.arrays import Floats, Ints
 from headgate.model.events import Measured
 from headgate.model.network.units import Units
@@ -37,6 +38,7 @@ class Worth:
         self._bins_before = world.response_bins[-1].copy()
         self._sums_before = self._add_up()
         self._area_before = self._at_s = 0.0
+        self._arrived = 0
 
     def measured(self, now_s: float) -> Measured:
         """Return the figures since the last time, by the names of a performance specification."""
@@ -66,7 +68,10 @@ class Worth:
         }
         self._sums_before = sums
         self._area_before, self._at_s = float(clock["pending_area"]), now_s
-        return Measured(now_s, seconds, values)
+        arrived = int(self.world.streams["arrived"].sum())
+        self._arrived, since_arrived = arrived, arrived - self._arrived
+        full = with_waiting(values, outputs, self.world.table, now_s)
+        return Measured(now_s, seconds, values, full, since_arrived, float(clock["pending"]))
 
     def _add_up(self) -> dict[str, float]:
         sums = np.zeros(len(SUMMED))

@@ -13,7 +13,7 @@ from headgate.metrics.report import Report
 from headgate.model.plan import ALL
 from headgate.runtime import workload
 from headgate.runtime.what_if.simulation_options import change_of, simulation_options
-from headgate.simulation.loop.run import Switch
+from headgate.simulation.loop.changes import Switch
 from headgate.simulation.world.setting import Setting
 
 STATISTICS = {"cost_s": 1e-4, "selectivity": 0.5, "overhead_s": 0.01}
