@@ -33,7 +33,7 @@ table{border-collapse:collapse;width:100%;background:var(--paper)}
 td,th{border:1px solid var(--grid);padding:.35rem .6rem;text-align:left;vertical-align:top}
 section{background:var(--paper);border:1px solid var(--grid);border-radius:8px;
 padding:1rem 1.25rem;margin:1.25rem 0}
-.list td:nth-child(1){width:7rem}.list td:nth-child(2){width:55%}
+.list td:nth-child(1){width:7rem;white-space:nowrap}.list td:nth-child(2){width:55%}
 .charts{margin-bottom:1rem;display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,470px),1fr));gap:1rem}
 figure{margin:0;max-width:700px}figcaption{font-weight:600;font-size:.95rem;margin-bottom:.3rem}
 svg{width:100%;height:auto;display:block}.soft{color:var(--soft);font-size:.9rem}

@@ -13,7 +13,8 @@ def _over_time(figure: int, title: str, measure: str, best: str, *others: str) -
         paper="sharaf",
         figure=str(figure),
         title=f"{title} over time",
-        note=f"{NOTE} Utilization 0.95.",
+        note=f"{NOTE} Utilization 0.95. The thesis shows an interval in the middle of an hour's "
+        "trace; samples end here while tuples still arrive.",
         panels=(
             Panel(
                 title=f"{title} over time",
@@ -25,7 +26,7 @@ def _over_time(figure: int, title: str, measure: str, best: str, *others: str) -
                 curves=curves("FCFS", best, *others),
                 measure=measure,
                 every_s=1.0,
-                until_s=50.0,
+                until_s=45.0,
             ),
         ),
         statements=(

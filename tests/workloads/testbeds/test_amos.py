@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headgate.workloads.testbeds.amos import PLAN_1, plan_1, plan_2
+from headgate.workloads.testbeds.amos import PLAN_1, line, plan_1, plan_2
 
 
 def test_plan_1_is_a_line_of_four_operators_whose_lower_envelope_has_two_segments() -> None:
@@ -27,6 +27,14 @@ def test_plan_2_joins_two_filtered_streams_over_200_ms() -> None:
     assert (boxes["op1"].inputs, boxes["op2"].inputs) == (("data1",), ("data2",))
     assert boxes["op4"].operator.selectivity == 0.25
     assert testbed.network.paths[0].output == "op4"
+
+
+@pytest.mark.parametrize("operators", [2, 90])
+def test_a_line_of_any_length_lets_through_what_plan_1_does(operators: int) -> None:
+    (path,) = line(operators=operators, tuples=100).network.paths
+    assert len(path.operators) == operators
+    passing = np.prod([operator.selectivity for operator in path.operators])
+    assert passing == pytest.approx(0.8 * 0.9 * 0.2 * 0.5)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -38,6 +38,7 @@ LOADED: dict[str, Make] = {
     "cqc C_H": lambda **settings: cqc.workload("C", only="H", sources=True, **settings),
     "plan 1": amos.plan_1,
     "plan 2": amos.plan_2,
+    "line": amos.line,
 }
 EVERY: dict[str, Make] = {
     **LOADED,
@@ -173,6 +174,7 @@ def test_any_utilisation_can_be_asked_for(utilisation: float) -> None:
         (amos.plan_1, {"swing": 1.5}, "swing"),
         (amos.plan_1, {"every_s": 0.0}, "every_s"),
         (amos.plan_2, {"window_s": 0.0}, "window_s"),
+        (amos.line, {"operators": 0}, "operators"),
         (bz.latency, {"outliers": 1.1}, "outliers"),
         (bz.memory, {"tuples": 0}, "tuples"),
         (bz.memory, {"selectivity": -0.1}, "selectivity"),
