@@ -122,6 +122,14 @@ class Changes:
                 return change
         return None
 
+    def begin_without_file(self, policy: str, queries: dict[str, Any]) -> None:
+        """Compare with what a program has added before the start, where there is no file.
+
+        Changes of earlier runs then do not last: the program says what it wants.
+        """
+        if self.of_file["policy"] is None:
+            self.standing, self.of_file = Standing(), {"policy": policy, "queries": queries}
+
     def differences(self) -> list[str]:
         """Return in sentences where the run differs from its pipeline file."""
         standing, queries = self.standing, self.of_file["queries"]
