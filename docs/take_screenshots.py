@@ -46,6 +46,7 @@ def main(folder: Path, kinds: dict[str, tuple[str, int]]) -> None:
                     size = {"width": width, "height": HEIGHT}
                     context = chromium.new_context(viewport=size, color_scheme=scheme)
                     page = context.new_page()
+                    page.set_default_timeout(240_000)
                     page.goto(signed_in)
                     take(page, folder, gate, suffix)
                     context.close()

@@ -34,13 +34,13 @@ def watch(gate: Watched, *, seconds: float = 60.0, every_s: float = 1.0) -> None
             path="watch", key="notebook", value=None,
             expected="a notebook: elsewhere, use `headgate top`",
         ) from error  # fmt: skip
-    shown = shows.display(shows.HTML(overview_html(gate.overview())), display_id=True)
+    cell_output = shows.display(shows.HTML(overview_html(gate.overview())), display_id=True)
     ends_at_s = time.monotonic() + seconds
     try:
         while gate.running and (left_s := ends_at_s - time.monotonic()) > 0:
             time.sleep(min(every_s, left_s))
-            if shown is not None:
-                shown.update(shows.HTML(overview_html(gate.overview())))
+            if cell_output is not None:
+                cell_output.update(shows.HTML(overview_html(gate.overview())))
     except KeyboardInterrupt:  # the stop button of the cell
         return
 
