@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 
-.PHONY: help demo nexmark test test-long chaos test-oldest style check bench-spark bench-simulation bench-amos bench-decisions bench-loop bench-language docs clean
+.PHONY: help demo nexmark test test-long chaos test-oldest style check bench-spark bench-simulation bench-amos bench-decisions bench-loop bench-language bench-page docs clean
 
 help:  ## say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -73,6 +73,9 @@ bench-amos: .venv/ready  ## amos under every learner against the best single pol
 bench-language: .venv/ready  ## windows and joins against native Structured Streaming, with and without sharing
 	@.venv/bin/python bench/language.py --results bench/results/language.json; missed=$$?; \
 	  .venv/bin/python bench/tables.py; exit $$missed
+
+bench-page: .venv/ready  ## what pages that watch cost: response times and CPU with two clients and without, and drawing
+	@.venv/bin/python bench/page.py --results bench/results/page.json
 
 docs: .venv/ready  ## write docs/reference.md, and what commands in README and docs print, from the program
 	@.venv/bin/python docs/write_reference.py

@@ -8,6 +8,7 @@ browser, the first paint and the cost of an update of a table of 1 000 rows are 
 
 import argparse
 import json
+import os
 import sys
 import threading
 import time
@@ -151,7 +152,7 @@ class Client(threading.Thread):
 def server_cpu_s() -> float:
     """Return the CPU seconds of the server's thread and of those that compute updates for it."""
     total = 0.0
-    ticks = __import__("os").sysconf("SC_CLK_TCK")
+    ticks = os.sysconf("SC_CLK_TCK")
     names = ("headgate-control", "AnyIO", "asyncio")
     by_id = {thread.native_id: thread.name for thread in threading.enumerate()}
     for number, name in by_id.items():

@@ -33,7 +33,9 @@ def main(folder: Path, kinds: dict[str, tuple[str, int]]) -> None:
         kinds: color scheme and width of the pictures, by the suffix of their names.
     """
     with TemporaryDirectory() as state, browser() as chromium:
-        pipeline = read_pipeline(ROOT / "examples/forest.yaml", {}, state=state, rehearsal_s=10.0)
+        pipeline = read_pipeline(
+            ROOT / "examples/forest.yaml", {}, state=state, rehearsal_s=10.0, record=True
+        )
         gate = load(pipeline)
         gate.add_query(Query(name="broken", sql=BY_ZERO, query_class="N"))
         gate.start()
@@ -44,6 +46,7 @@ def main(folder: Path, kinds: dict[str, tuple[str, int]]) -> None:
                     size = {"width": width, "height": HEIGHT}
                     context = chromium.new_context(viewport=size, color_scheme=scheme)
                     page = context.new_page()
+                    page.set_default_timeout(240_000)
                     page.goto(signed_in)
                     take(page, folder, gate, suffix)
                     context.close()
@@ -91,6 +94,25 @@ def take(page: Any, folder: Path, gate: Headgate, suffix: str) -> None:
     page.get_by_role("button", name="Check").click()
     page.locator("li.refused").wait_for()
     picture("add")
+    page.get_by_role("link", name="Network").click()
+    page.locator(".network a").first.wait_for()
+    time.sleep(2)
+    picture("network", 1000)
+    page.get_by_role("link", name="Queries").click()
+    page.get_by_role("link", name="fire_alarm").click()
+    page.get_by_role("button", name="Make a graph").click()
+    page.get_by_role("button", name="Change", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Change").click()
+    page.get_by_text("Changed:").wait_for()
+    page.get_by_role("link", name="Changes").click()
+    page.get_by_role("button", name="Undo").first.wait_for()
+    picture("changes")
+    page.get_by_role("link", name="What if?").click()
+    page.get_by_label("Policies").fill("rr, hr")
+    page.get_by_role("button", name="Replay").click()
+    heading = page.get_by_role("heading", name="Which policy would have been better?")
+    heading.wait_for(timeout=300_000)
+    picture("what-if", 900)
 
 
 if __name__ == "__main__":

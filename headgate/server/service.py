@@ -30,7 +30,7 @@ from headgate.server.limits import BACKLOG, HEADER_BYTES, Connection, LimitedBod
 from headgate.server.page_routes import add_page
 from headgate.server.prometheus import RunCollector, exposition
 from headgate.server.updates import Updates
-from headgate.server.what_if import add_what_if
+from headgate.server.what_if import WhatIf, add_what_if
 
 log = logging.getLogger("headgate.server")
 
@@ -56,7 +56,11 @@ AT_ANY_TIME = {
 
 
 def control_app(
-    gate: Headgate, admission: Admission, stop: Callable[[], None], updates: Updates
+    gate: Headgate,
+    admission: Admission,
+    stop: Callable[[], None],
+    updates: Updates,
+    what_if: WhatIf,
 ) -> FastAPI:
     """Return the FastAPI application.
 
@@ -64,6 +68,7 @@ def control_app(
         admission: decides who is admitted.
         stop: called when a request asks to end the run.
         updates: what the streams of events send.
+        what_if: makes replays.
     """
     app = FastAPI(
         title="Headgate",
@@ -201,7 +206,7 @@ def control_app(
         return {"stopping": True}
 
     add_changes(app, gate)
-    add_what_if(app, gate)
+    add_what_if(app, gate, what_if)
     add_page(app)
     _describe(app)
     return app
@@ -238,12 +243,12 @@ def served(
     place = address or Address()
     tokens = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
     names = frozenset(name.lower() for name in (place.host, *place.names))
-    updates = Updates(gate.overview)
+    updates, what_if = Updates(gate.overview), WhatIf(gate.state)
     admission = Admission(*tokens, names, open_metrics=gate.settings.open_metrics)
     listener = place.listen()
     server = uvicorn.Server(
         uvicorn.Config(
-            control_app(gate, admission, stop, updates),
+            control_app(gate, admission, stop, updates, what_if),
             log_config=None,
             access_log=False,
             lifespan="off",
@@ -271,6 +276,7 @@ def served(
         yield endpoint
     finally:
         updates.end()
+        what_if.cancel()
         server.should_exit = True
         thread.join(10.0)
         listener.close()

@@ -76,6 +76,18 @@ class WhatIf:
         }  # fmt: skip
 
     def _read(self, process: subprocess.Popen[str]) -> None:
+        with process:  # closes its pipes
+            output, last = self._output(process)
+            code = process.wait()
+        with self._lock:
+            self._process = None
+            if code == 0:
+                self._result = condensed(json.loads(output))
+            elif not self._error:
+                self._error = last.strip() or f"the replay ended with code {code}"
+
+    def _output(self, process: subprocess.Popen[str]) -> tuple[str, str]:
+        """Return what a process prints, and what it says of errors; note its progress."""
         assert process.stdout is not None
         assert process.stderr is not None
         output: list[str] = []
@@ -88,13 +100,7 @@ class WhatIf:
             elif line.strip():
                 last = f"{last}{line}"
         reader.join()
-        code = process.wait()
-        with self._lock:
-            self._process = None
-            if code == 0:
-                self._result = condensed(json.loads(output[0]))
-            elif not self._error:
-                self._error = last.strip() or f"the replay ended with code {code}"
+        return output[0], last
 
 
 def condensed(replay: dict[str, Any]) -> dict[str, Any]:
@@ -121,9 +127,8 @@ def _figures(line: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def add_what_if(app: FastAPI, gate: Headgate) -> WhatIf:
-    """Add the requests about replays, and return what makes them."""
-    what_if = WhatIf(gate.state)
+def add_what_if(app: FastAPI, gate: Headgate, what_if: WhatIf) -> None:
+    """Add the requests about replays."""
 
     @app.get("/what-if")
     def progress() -> dict[str, Any]:
@@ -154,5 +159,3 @@ def add_what_if(app: FastAPI, gate: Headgate) -> WhatIf:
         """End the replay that is under way."""
         what_if.cancel()
         return {"cancelled": True}
-
-    return what_if

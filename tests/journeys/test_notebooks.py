@@ -38,8 +38,8 @@ def test_the_comparison_prints_what_is_written_in_it() -> None:
 
 def test_the_live_notebook_runs_a_pipeline_and_stops_it() -> None:
     written, notebook = run("live.ipynb")
-    shown, query, parts, report = results(notebook)
-    assert "2 queries under cqc" in shown["text/html"]
+    classes, query, parts, report = results(notebook)
+    assert "2 queries under cqc" in classes["text/html"]
     assert "query all" in query["text/html"]
     assert "running" in parts["text/plain"]
     assert "<td" in report["text/html"]

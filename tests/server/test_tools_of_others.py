@@ -108,8 +108,8 @@ def test_prometheus_loads_the_rules_and_scrapes_the_run(
             return None
 
         query = "query?query=headgate_class_results_total"
-        found = until(lambda: (data := answer(query)) and data["result"])
-        assert {series["metric"]["class"] for series in found} == {"H", "N"}
+        results = until(lambda: (data := answer(query)) and data["result"])
+        assert {series["metric"]["class"] for series in results} == {"H", "N"}
         (target,) = answer("targets")["activeTargets"]
         assert (target["health"], target["lastError"]) == ("up", "")
         rules = [rule["name"] for group in answer("rules")["groups"] for rule in group["rules"]]

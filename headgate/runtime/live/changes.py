@@ -44,13 +44,18 @@ class Change:
 
 @dataclass
 class Standing:
-    """What all changes together have made of the pipeline file."""
+    """What all changes together have made of the pipeline file.
+
+    Args:
+        replaced: what was dropped and then added anew, whatever the file has of these names.
+    """
 
     policy: str | None = None
     specification: Any = None
     queries: dict[str, dict[str, Any]] = field(default_factory=dict)
     added: dict[str, Any] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=set)
+    replaced: set[str] = field(default_factory=set)
 
     def take(self, change: Change) -> None:
         """Take another change into account."""
@@ -65,11 +70,13 @@ class Standing:
                 self.queries.setdefault(change.name, {})["sql"] = change.after
             case "add":
                 self.added[change.name] = change.after
-                self.dropped -= set(change.name.split(", "))
+                self.replaced |= self.dropped & {*change.name.split(", ")}
+                self.dropped -= {*change.name.split(", ")}
             case "drop" | "drop stream":
                 for name in change.name.split(", "):
                     self.queries.pop(name, None)
                     self.dropped.add(name)
+                    self.replaced.discard(name)
 
 
 class Changes:
@@ -121,6 +128,14 @@ class Changes:
             if change.number == number and self._can_undo(change, undone):
                 return change
         return None
+
+    def begin_without_file(self, policy: str, queries: dict[str, Any]) -> None:
+        """Compare with what a program has added before the start, where there is no file.
+
+        Changes of earlier runs then do not last: the program says what it wants.
+        """
+        if self.of_file["policy"] is None:
+            self.standing, self.of_file = Standing(), {"policy": policy, "queries": queries}
 
     def differences(self) -> list[str]:
         """Return in sentences where the run differs from its pipeline file."""

@@ -262,6 +262,8 @@ class Headgate(Commands):
         membership = self._membership
         if not membership.queries:
             raise ConfigRefused(path="queries", key="", value=None, expected="at least one query")
+        values = {name: self.values_of(name) for name in membership.queries}
+        self.changes.begin_without_file(self.policy_text, values)
         self._rehearsal.rehearsed_of = 0, len(membership.catalog.paths)
         with self._folder.for_start(), self._room.noticed_end():
             membership.run = self._run = self._started(listeners, progress)

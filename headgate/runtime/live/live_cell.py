@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from html import escape
+from importlib import import_module
 from typing import Any, Protocol
 
 from headgate.errors import ConfigRefused
@@ -27,19 +28,19 @@ def watch(gate: Watched, *, seconds: float = 60.0, every_s: float = 1.0) -> None
         ConfigRefused: this is no notebook.
     """
     try:
-        from IPython.display import HTML, display  # noqa: PLC0415  # only notebooks have it
+        shows: Any = import_module("IPython.display")  # only notebooks have it
     except ImportError as error:
         raise ConfigRefused(
             path="watch", key="notebook", value=None,
             expected="a notebook: elsewhere, use `headgate top`",
         ) from error  # fmt: skip
-    shown = display(HTML(overview_html(gate.overview())), display_id=True)
+    cell_output = shows.display(shows.HTML(overview_html(gate.overview())), display_id=True)
     ends_at_s = time.monotonic() + seconds
     try:
         while gate.running and (left_s := ends_at_s - time.monotonic()) > 0:
             time.sleep(min(every_s, left_s))
-            if shown is not None:
-                shown.update(HTML(overview_html(gate.overview())))
+            if cell_output is not None:
+                cell_output.update(shows.HTML(overview_html(gate.overview())))
     except KeyboardInterrupt:  # the stop button of the cell
         return
 

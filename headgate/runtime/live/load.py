@@ -59,10 +59,10 @@ def load(
     headgate.changes = changes
     try:
         for stream in pipeline.stream_models():
-            if stream.name not in standing.dropped:
+            if stream.name not in standing.dropped | standing.replaced:
                 headgate.add_stream(stream)
         for query in reading_order(pipeline.query_models()):
-            if query.name not in standing.dropped:
+            if query.name not in standing.dropped | standing.replaced:
                 headgate.add_query(_changed(query, standing, pipeline))
         for names, fragment in standing.added.items():
             _add_again(headgate, names, fragment, standing, pipeline)
@@ -99,7 +99,8 @@ def _add_again(
     """Add again what requests have added, except what was dropped since or is now in the file."""
     try:
         added = fragment_of(fragment, FILE, _classes(pipeline))
-        here = {*pipeline.streams, *pipeline.queries, *pipeline.views} | standing.dropped
+        here = {*pipeline.streams, *pipeline.queries, *pipeline.views} - standing.replaced
+        here |= standing.dropped
         for stream in added.stream_models():
             if stream.name not in here:
                 headgate.add_stream(stream)

@@ -109,6 +109,7 @@ def _classes(
     return {
         query_class.name: {
             "priority": query_class.priority,
+            "target_s": query_class.target_s,
             **_figures(
                 results.get(query_class.name, Recent()),
                 inputs.get(query_class.name, Recent()),

@@ -231,6 +231,10 @@ class Decisions:
             page = Page(
                 places, priorities, number, np.zeros((len(visible), WORDS), dtype=np.uint64)
             )
+            if self._pages:  # only the last page is compared with
+                last = self._pages[-1]
+                self.size_bytes -= last.stored.nbytes
+                last.stored = np.zeros((0, WORDS), dtype=np.uint64)
             self._pages.append(page)
             self.size_bytes += page.stored.nbytes
         words = visible.view(np.uint64).reshape(-1, WORDS)

@@ -153,7 +153,7 @@ function classCard(name) {
   return {
     node,
     update(row, at_s) {
-      setText(about, `priority ${row.priority} · ${some(row.queries, "query")}${row.deadline_s == null ? "" : ` · shortest deadline ${seconds(row.deadline_s)}`}`);
+      setText(about, `priority ${row.priority} · ${some(row.queries, "query")}${row.target_s == null ? "" : ` · target ${seconds(row.target_s)}`}${row.deadline_s == null ? "" : ` · shortest deadline ${seconds(row.deadline_s)}`}`);
       const texts = {
         mean: seconds(row.mean_response_s), p95: seconds(row.p95_response_s), waiting: count(row.waiting),
         results: rate(row.results_per_s), QoS: row.qos == null ? "–" : percent(row.qos),
@@ -162,6 +162,7 @@ function classCard(name) {
       for (const figure of figures) setText(figure.value, texts[figure.label]);
       const over = row.deadline_s != null && row.p95_response_s > row.deadline_s;
       figures[1].value.className = over ? "bad" : "";
+      figures[0].value.className = row.target_s != null && row.mean_response_s > row.target_s ? "bad" : "";
       figures[7].value.className = row.failed ? "bad" : "";
       const points = store.history.map(({ at_s, classes }) => [at_s, classes[name]?.mean ?? null, classes[name]?.p95 ?? null]);
       points.push([at_s, row.mean_response_s ?? null, row.p95_response_s ?? null]);
