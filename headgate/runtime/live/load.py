@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from headgate.config import Pipeline, change_of, fragment_of
 from headgate.config.fragment import CHANGEABLE
 from headgate.errors import HeadgateError
-from headgate.model.query import Query
+from headgate.model.query import RHYTHM, Query
 from headgate.model.settings import Settings
 from headgate.policies.amos import Amos
 from headgate.runtime.live.changes import FILE, Changes, Standing
 from headgate.runtime.live.headgate import Headgate
+from headgate.runtime.members.query_paths import changed_query
 from headgate.runtime.pipeline import policy_of
 from headgate.runtime.policy_text import Spelled
 from headgate.runtime.views import reading_order
@@ -78,7 +79,8 @@ def _values(query: Query) -> dict[str, Any]:
     """Return what requests may change of a query, by the keys of a pipeline file."""
     values = {key: getattr(query, field) for key, field in CHANGEABLE.items()}
     qos = None if query.qos is None else [list(point) for point in query.qos.points]
-    return {**values, "qos": qos, "sql": query.sql}
+    sink = {key: getattr(query.sink, key) for key in RHYTHM}
+    return {**values, "qos": qos, "sql": query.sql, "sink": sink}
 
 
 def _changed(query: Query, standing: Standing, pipeline: Pipeline) -> Query:
@@ -86,11 +88,12 @@ def _changed(query: Query, standing: Standing, pipeline: Pipeline) -> Query:
     values = dict(standing.queries.get(query.name, {}))
     sql = values.pop("sql", query.sql)
     try:
-        new = change_of(values, query.name, FILE, _classes(pipeline)) if values else {}
+        classes = _classes(pipeline)
+        new = change_of(values, query.name, FILE, classes, query.sink) if values else {}
     except HeadgateError as error:
         log.warning("a change of query '%s' no longer fits and is left out: %s", query.name, error)
         new = {}
-    return replace(query, sql=sql, **new)
+    return replace(changed_query(query, new), sql=sql)
 
 
 def _add_again(
