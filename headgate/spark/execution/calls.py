@@ -293,8 +293,13 @@ class Calls:
         waits |= isinstance(error, LogFull)
         if waits or (attempts < ATTEMPTS and not isinstance(error, CallTimedOut)):
             level = logging.WARNING if state_unwritable and attempts == 1 else logging.INFO
-            log.log(level, "%s", failure)
-            until_s = self._now_s() + PAUSE_S * 2 ** min(attempts - 1, ATTEMPTS)
+            pause_s = PAUSE_S * 2 ** min(attempts - 1, ATTEMPTS)
+            log.log(
+                level, "query '%s': attempt %s on trains %s..%s of stream '%s' failed, the next is"
+                " in %g s: %s", path.query.name, attempts, *failure.trains, path.stream, pause_s,
+                failure.cause,
+            )  # fmt: skip
+            until_s = self._now_s() + pause_s
             self._tell(UnitDelayed(self._now_s(), unit, until_s, failure))
         else:
             del self.attempts[unit]
