@@ -20,7 +20,7 @@ from headgate.runtime import TESTBEDS
 
 VERBS = (
     "run", "check", "simulate", "compare", "replay", "reproduce", "policies", "testbeds",
-    "add", "drop", "set policy", "set specification", "status", "health", "explain", "why", "open",
+    "add", "drop", "set policy", "set library", "set specification", "status", "health", "explain", "why", "open",
     "top", "sql", "stop",
 )  # fmt: skip
 MODELS = (
