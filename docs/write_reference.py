@@ -20,7 +20,7 @@ from headgate.runtime import TESTBEDS
 
 VERBS = (
     "run", "check", "simulate", "compare", "replay", "reproduce", "policies", "testbeds",
-    "add", "drop", "restart", "pause", "resume", "alter", "set policy", "set query",
+    "add", "drop", "restart", "pause", "resume", "alter", "set policy", "set library", "set query",
     "set specification", "status", "health", "explain", "why", "open",
     "top", "sql", "stop",
 )  # fmt: skip

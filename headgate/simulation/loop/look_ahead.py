@@ -176,11 +176,11 @@ def _present(world: World, expected: Expected, train: int, seed: int | None) -> 
     lay_out = _as_tuples if train == 1 else _as_trains
     lay_out(arrays, world, expected, train)
     stages = arrays["stages"]
-    known = world.figures
+    figures = world.figures
     special = (stages["drift"] != NONE) | (stages["costs"] != NONE) | (stages["fates"] != NONE)
     special |= bool(world.settings["learns"][0])
     for key in ("cost_s", "selectivity"):
-        stages[key][special] = known[key][special]
+        stages[key][special] = figures[key][special]
     stages["below"] = np.ceil(np.minimum(stages["selectivity"], 1.0) * DRAWS)
     for key in ("drift", "costs", "fates"):
         stages[key] = NONE
