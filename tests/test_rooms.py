@@ -168,7 +168,7 @@ ROOMS = {
     ),
     "runtime.members": runtime_room("run views", "pyspark pyarrow"),
     "runtime.run": runtime_room(
-        "run.spark_room recording listeners", "pyspark pyarrow opentelemetry", "opentelemetry"
+        "run.spark_room recording listeners", "pyspark pyarrow", others="opentelemetry"
     ),
     "runtime.run.spark_room": runtime_room("", "pyspark pyarrow", "spark.room"),
     "runtime.describe": runtime_room("recording"),
