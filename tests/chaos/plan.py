@@ -179,7 +179,7 @@ def surroundings(place: Path, group: str, seed: int) -> Iterator[Chain]:
             world = Forest(place, far=far / "results", retention_s=3600)
             chain = Chain(place, world, jvm=jvm, state=small / "state")
         elif group == "hang":
-            world = Forest(place, hangs=True, retention_s=3600, call_timeout_s=8)
+            world = Forest(place, hangs=True, retention_s=3600, call_timeout_s=20)
             chain = Chain(place, world, jvm=jvm)
         elif group == "broker":
             chain = Chain(place, _topic(place), jvm=jvm)
