@@ -182,8 +182,8 @@ class Bench:
 
 def _fraction(query: Figures) -> float:
     """Return the share of a query's tuples that were shed."""
-    taken = query["tuples_in"] + query["shed"]
-    return float(query["shed"] / taken) if taken else 0.0
+    tuples = query["tuples_in"] + query["shed"]
+    return float(query["shed"] / tuples) if tuples else 0.0
 
 
 def main() -> int:
