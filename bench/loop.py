@@ -147,7 +147,7 @@ class Bench:
             measured=median(means_s), unit="s", bar=1.0, at_most=True,
             figures={"range": [min(means_s), max(means_s)], "rate_per_s": rate_per_s},
         )  # fmt: skip
-        fractions = [[_fraction(query) for query in report["queries"]] for report in reports]
+        fractions = [report["fractions"] for report in reports]
         in_order = [
             share[0] == 0 and share[1] >= share[2] >= share[3] and share[1] > 0
             for share in fractions
@@ -178,12 +178,6 @@ class Bench:
             yield from self.shed()
         if only in ("", "union"):
             yield self.united()
-
-
-def _fraction(query: Figures) -> float:
-    """Return the share of a query's tuples that were shed."""
-    taken = query["tuples_in"] + query["shed"]
-    return float(query["shed"] / taken) if taken else 0.0
 
 
 def main() -> int:

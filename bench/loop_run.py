@@ -128,7 +128,7 @@ CASES = {
 
 
 def report_of(run: Run) -> dict[str, Any]:
-    """Run a case for its time, and return its report."""
+    """Run a case for its time, and return its report with the fractions shed at the end."""
     streams, groups = CASES[run.case](run)
     gate = Headgate(
         state=Path(run.folder), policy=run.policy, workers=WORKERS, most_fused=1,
@@ -142,9 +142,11 @@ def report_of(run: Run) -> dict[str, Any]:
         gate.add_query(query)
     gate.start()
     gate.wait(run.seconds)
+    rows = gate.status()["queries"]
+    fractions = [(row["shedding"] or {"fraction": 0.0})["fraction"] for row in rows]
     report = gate.stop()
     assert report is not None
-    return report.to_dict()
+    return {**report.to_dict(), "fractions": fractions}
 
 
 if __name__ == "__main__":

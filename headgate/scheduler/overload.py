@@ -1,6 +1,6 @@
 """The closed loop: measure load and QoS once a second, and change what is dropped (Aurora §2.2)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import inf, nan
 
 import numpy as np
@@ -27,7 +27,8 @@ BUSY = 0.5
 """Poor QoS counts as overload only if the workers are busy for at least this share of the time."""
 
 MEASURED = 100
-"""A query is called unable to meet its target only after this many of its tuples were measured."""
+"""A query is called unable to meet its target only after this many of its tuples were measured,
+unless an earlier run has recorded its figures."""
 
 Commit = Callable[[Sequence[SheddingChanged]], Sequence[SheddingChanged]]
 
@@ -61,6 +62,11 @@ class Overload:
         self._busy_s, self._full_until_s = 0.0, -inf
         self._looked_at_s = self._due_at_s = -inf
         self._rows, self._places = rows, dict(rows.network.places)
+        self._recorded: frozenset[int] = frozenset()
+
+    def trust(self, numbers: Collection[int]) -> None:
+        """Take the figures of units for certain, by their ids: an earlier run has recorded them."""
+        self._recorded = frozenset(numbers)
 
     def dropped(self, number: int) -> tuple[float, str]:
         """Return the share of its tuples that a unit drops at present, by its id, and why."""
@@ -71,7 +77,9 @@ class Overload:
     def infeasible(self, number: int) -> str:
         """Return the target that a unit's measured costs cannot meet; empty if there is none."""
         row = self._places.get(number)
-        if row is None or row >= len(self._tuples) or self._tuples[row] < MEASURED:
+        if row is None or row >= len(self._tuples):
+            return ""
+        if self._tuples[row] < MEASURED and number not in self._recorded:
             return ""
         return infeasible(self._rows.network, self._rows.table, row)
 

@@ -180,6 +180,18 @@ def test_what_costs_cannot_meet_is_reported_and_no_reason_to_drop() -> None:
     assert infeasible(delivery_of()[1], table, 0) == ""
 
 
+def test_recorded_costs_are_certain_at_once_and_others_after_100_tuples() -> None:
+    hurried = line("hurried", select(0.01), deadline_s=0.001)
+    (recorded, _), (new, _) = run_of(hurried), run_of(hurried)
+    assert recorded.overload is not None
+    assert new.overload is not None
+    recorded.overload.trust([0])
+    assert "its deadline_s is 0.001" in recorded.overload.infeasible(0)
+    assert new.overload.infeasible(0) == ""
+    work(new, 4, per_s=30)
+    assert new.overload.infeasible(0) == recorded.overload.infeasible(0)
+
+
 @given(
     loads=st.lists(st.integers(1, 300), min_size=1, max_size=12),
     allows=st.lists(st.booleans(), min_size=3, max_size=3),

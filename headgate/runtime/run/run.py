@@ -23,7 +23,7 @@ from headgate.model.settings import Settings
 from headgate.policies import Policy
 from headgate.runtime.listeners import Guarded, Listener, Observed
 from headgate.runtime.recording.recorder import Recorder
-from headgate.runtime.recording.statistics_file import record_statistics
+from headgate.runtime.recording.statistics_file import record_statistics, recorded_statistics
 from headgate.runtime.run.call_log import CallLog
 from headgate.runtime.run.guarded_scheduler import GuardedScheduler
 from headgate.runtime.run.live_query import LiveQuery
@@ -70,6 +70,12 @@ class Running:
             workers=settings.workers, train_tuples=settings.train_tuples or ALL,
             most_fused=settings.most_fused, shared_priority=settings.shared_priority,
             lane=settings.lane, call_bytes=settings.memory_bytes / 8 / settings.workers,
+        )  # fmt: skip
+        recorded = recorded_statistics(state)
+        assert self.scheduler.overload is not None
+        self.scheduler.overload.trust(
+            [number for number, unit in network.places.items()
+             if network.paths[unit].known_as in recorded]
         )  # fmt: skip
         self._timed = Timed(self.scheduler)
         self._metrics, self._lock = RunMetrics(network, table), threading.Lock()
