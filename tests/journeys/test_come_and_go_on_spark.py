@@ -226,7 +226,7 @@ def test_a_stream_that_comes_later_is_read_and_goes_when_nobody_reads_it(
     gate.add_stream(Stream(name="others", format="parquet", options=options, schema=SCHEMA))
     gate.add_query(Query(name="others", sql="SELECT * FROM others", query_class="H"))
     consume(gate, offered)
-    with pytest.raises(ConfigRefused, match="stream 'others': queries is 'others'"):
+    with pytest.raises(ConfigRefused, match="stream 'others': queries others must be dropped"):
         gate.drop_stream("others")
     gate.drop_query("others")
     gate.drop_stream("others")
