@@ -20,8 +20,8 @@ from headgate.runtime import TESTBEDS
 
 VERBS = (
     "run", "check", "simulate", "compare", "replay", "reproduce", "policies", "testbeds",
-    "add", "drop", "set policy", "set library", "set specification", "status", "health", "explain", "why", "open",
-    "top", "sql", "stop",
+    "add", "drop", "set policy", "set library", "set specification", "status", "health",
+    "explain", "why", "open", "top", "sql", "stop",
 )  # fmt: skip
 MODELS = (
     config.Pipeline,
