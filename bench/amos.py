@@ -109,12 +109,12 @@ def run(cell: Cell, workload: Workload, policy: Any, *, foreknows: bool = False)
 
 def _phases(simulation: Simulation, marks_s: Sequence[float], areas: Sequence[float]) -> Metrics:
     world = simulation.world
-    kept = world.kept[: 3 * int(world.clock["kept"][0])].reshape(-1, 3)
-    all_s = kept[:, 2] - kept[:, 1]
-    slowdowns = all_s / world.results["ideal_s"][kept[:, 0].astype(int)]
+    rows = world.kept[: 3 * int(world.clock["kept"][0])].reshape(-1, 3)
+    all_s = rows[:, 2] - rows[:, 1]
+    slowdowns = all_s / world.results["ideal_s"][rows[:, 0].astype(int)]
     phases = []
     for phase, (begin_s, end_s) in enumerate(pairwise(marks_s)):
-        chosen = (kept[:, 2] > begin_s) & (kept[:, 2] <= end_s)
+        chosen = (rows[:, 2] > begin_s) & (rows[:, 2] <= end_s)
         slowed, span_s = slowdowns[chosen], end_s - begin_s
         phases.append(
             {

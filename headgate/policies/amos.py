@@ -232,6 +232,8 @@ class Amos(Policy):
         if event.at_s < self.wake_at_s:
             return
         if self.looks_ahead and self.look_ahead is not None:
+            # The first dwell was shorter than all others, and maybe shorter than the answer takes.
+            self.dwell_s = max(self.dwell_s, SHORTEST_DWELL * self._usual_dwell_s)
             self._begin(event.at_s)
             self.look_ahead(self.inside(), self.horizon_s)
             return

@@ -17,8 +17,8 @@ SHARAF = workload("sharaf", queries=20, tuples=1500, utilisation=1.2, seed=100)
 
 
 def run(work: Workload, policy: str, **options: object) -> Simulation:
-    made = policy_named(policy) if policy != "amos" else policy_named(policy, **options)
-    return simulation_of(work.network, work.arrivals, made, **fresh(work.options))
+    chosen = policy_named(policy) if policy != "amos" else policy_named(policy, **options)
+    return simulation_of(work.network, work.arrivals, chosen, **fresh(work.options))
 
 
 def ahead(library: str, specification: str) -> dict[str, object]:
@@ -78,6 +78,6 @@ def test_the_policy_in_charge_follows_a_change_of_the_specification() -> None:
     assert amos.in_charge(half_s).name == "fcfs"
     simulation.run()
     assert amos.in_charge(simulation.now_s).name == "chain"
-    taken = [choice for choice in amos.choices if choice.before != choice.chosen]
-    assert {choice.chosen for choice in taken} == {"fcfs", "chain"}
+    changes = [choice for choice in amos.choices if choice.before != choice.chosen]
+    assert {choice.chosen for choice in changes} == {"fcfs", "chain"}
     assert all(set(choice.scores) == {"mtiq", "fcfs", "chain"} for choice in amos.choices)

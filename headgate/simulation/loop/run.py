@@ -152,6 +152,8 @@ class Simulation:
                 policy.look_ahead = self._look_ahead
 
     def _look_ahead(self, candidates: Sequence[Policy], horizon_s: float) -> None:
+        if self._outlook is not None:
+            return  # the answer to the last request is still on its way
         outlook = self.ahead.outlook(candidates, horizon_s)
         if outlook is not None:
             self._outlook = self.now_s + OUTLOOK_DELAY_S, outlook
