@@ -156,9 +156,8 @@ AMOS = (
                     MeanOverTime(labels=("FIFO", other), panel=1)
                     for other in ("RR", "MTIQ", "Chain")
                 ),
-                why="It has less than RR and Chain. MTIQ takes whole queues, and here the longest "
-                "queue is often the join's, whose results leave at once. The paper's plan is not "
-                "known.",
+                why="It has less than RR and Chain. The paper's plan, on which MTIQ is slow, is "
+                "not known.",
             ),
             _statement(
                 "MTIQ and Chain have the longest delays.",
@@ -167,8 +166,7 @@ AMOS = (
                     for long in ("MTIQ", "Chain") for short in ("FIFO", "RR")
                 ),
                 why="Chain has; MTIQ, which takes whole queues, has not. With one tuple a call it "
-                "has the longest, but then its queues are the longest, too: the paper's two "
-                "observations need a plan in which the longest queue is not near the output.",
+                "has the longest, but then its queues are the longest, too.",
             ),
         ),
     ),
@@ -177,32 +175,36 @@ AMOS = (
         paper="amos",
         figure="§3.5",
         title="What it costs to choose, by size of the plan",
-        note="A statement of §3.5 and §4 without a figure: lines of 2 to 90 operators. CPU time of "
-        "a simulation under FIFO alone, and under AMoS with FIFO as its whole library, so that "
-        "both make the same decisions and AMoS also scores and chooses. It is the least of three "
-        "runs.",
+        note="A statement of §3.5 and §4 without a figure: lines of 2 to 90 operators. It is an "
+        "upper bound: the CPU time of the whole simulation, of which choosing is a part, over the "
+        "duration of the run in virtual time. The CPU time is the least of three runs; FIFO alone "
+        "stands beside AMoS with FIFO as its whole library, which makes the same decisions.",
         panels=(
             Panel(
-                title="CPU time of the simulation",
+                title="CPU time over the duration of the run",
                 testbed="amos",
                 options={"plan": "line", **FULL, **STARTED},
                 quick=QUICK,
                 x=Axis(
                     name="operators", values=(2, 10, 30, 90), quick=(2, 30, 90), sets="operators"
                 ),
-                curves=(
-                    Curve(label="FIFO", policy="fcfs"),
-                    Curve(label="AMoS", policy="amos(policies=fcfs)"),
+                curves=tuple(
+                    Curve(
+                        label=label, policy=policy,
+                        over=Curve(label="run", policy=policy, measure="seconds"),
+                    )
+                    for label, policy in (("FIFO", "fcfs"), ("AMoS", "amos(policies=fcfs)"))
                 ),
                 measure="cpu_s",
+                y=("CPU time over duration", ""),
                 repeats=3,
             ),
         ),
         statements=(
             _statement(
-                "To evaluate and choose costs nearly nothing: at most 5 % more CPU time.",
-                Ratio(of="AMoS", to="FIFO", most=1.05),
-                why="",
+                "To evaluate and choose costs nearly nothing: at most 1 % of the time.",
+                Ratio(of="AMoS", most=0.01),
+                why="The simulation itself takes most of this time.",
             ),
         ),
     ),
