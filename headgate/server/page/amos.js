@@ -37,6 +37,7 @@ export function moved(weights, place, value) {
 
 export function amosPanel(message) {
   const sliders = element("div", { class: "sliders" });
+  const overTime = element("div", {});
   const scores = element("tbody", {});
   const add = element("select", { "aria-label": "Add a metric" });
   const node = element(
@@ -48,9 +49,8 @@ export function amosPanel(message) {
     element("p", { class: "buttons" }, add),
     element("table", {}, element("thead", {}, element("tr", {}, ...["policy", "score", "turns"].map((text) => element("th", { scope: "col" }, text)))), scores),
     element("h3", {}, "Scores and who was in charge, over time"),
-    history,
+    overTime,
   );
-  const history = element("div", {});
   const colors = ["line-1", "line-2", "line-3", "line-4", "line-5", "line-6", "line-7"];
   let chart = null;
   let charted = "";
@@ -68,7 +68,7 @@ export function amosPanel(message) {
       chart = lineChart("Scores of the policies of amos", names.map((_, index) => colors[index % colors.length]));
       const keys = names.map((name, index) => element("span", { class: `key ${colors[index % colors.length]}` }, name));
       const band = drawn("svg", { class: "band", viewBox: `0 0 ${BAND} 10`, preserveAspectRatio: "none", role: "img" });
-      history.replaceChildren(element("figure", {}, chart.node, band, element("figcaption", { class: "keys" }, ...keys)));
+      overTime.replaceChildren(element("figure", {}, chart.node, band, element("figcaption", { class: "keys" }, ...keys)));
       chart.band = band;
     }
     const points = store.history.filter((point) => point.scores);
