@@ -117,7 +117,7 @@ def set_query(
 ) -> None:
     """Change what a query is worth, its on_error, or how its results become files.
 
-    Changes last until the run ends. For other files, a query that runs is restarted.
+    The next start keeps the change. For other files, a query that runs is restarted.
 
     Example: headgate set query night_frost --class C --deadline 1.5 --state state/forest
     """
