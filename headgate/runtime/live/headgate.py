@@ -202,7 +202,7 @@ class Headgate(Commands):
             ConfigRefused: another policy is in charge, or a row is invalid.
             UnknownName: there is no such metric.
         """
-        amos, wanted = amos_among(self.policy), specification_of(rows)
+        wanted, amos = specification_of(rows), amos_among(self.policy)
         self._change(lambda: setattr(amos, "specification", wanted))
 
     def add_policy(self, policy: str | Policy) -> None:
