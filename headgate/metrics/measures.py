@@ -66,7 +66,6 @@ _ALL = (
     Measure("weighted_staleness", "staleness, weighted", "", lambda line: line.weighted_staleness),
     Measure("tardiness", "tardiness, mean", "s", lambda line: line.tardiness_s),
     Measure("max_tardiness", "tardiness, maximum", "s", lambda line: line.tardiness_max_s),
-    Measure("idle_wait", "idle waiting of unions, mean", "s", lambda line: line.idle_wait_s),
     Measure("queue", "queue size, mean", "tuples", lambda line: line.pending_mean),
     Measure("max_queue", "queue size, maximum", "tuples", lambda line: line.pending_max),
     Measure("queue_bytes", "queue size, mean", "bytes", of_run=lambda run: run.bytes_mean),
