@@ -13,6 +13,10 @@ from headgate.spark.jvm.java_classes import java_class
 
 log = logging.getLogger("headgate.spark")
 
+NO_ANSWER = (Py4JError, OSError)
+"""What a call into the JVM raises where Spark differs, or where the JVM is gone. That a JVM is gone
+is noticed elsewhere (`jvm_watch`)."""
+
 
 class CpuTime:
     """A meter of CPU time, for calls that run in threads with a tag for their jobs.
@@ -29,7 +33,7 @@ class CpuTime:
         try:
             self._java = java_class(session, "CpuTime").newInstance()
             self._java.listen(context._jsc.sc())
-        except Py4JError as error:  # another version of Spark
+        except NO_ANSWER as error:  # another version of Spark
             self._java = None
             log.info("CPU time is not measured: %s", cause_of(error))
 
@@ -39,14 +43,14 @@ class CpuTime:
             return None
         try:
             return time.thread_time() + int(self._java.ofThread()) / 1e9
-        except Py4JError:
+        except NO_ANSWER:
             return None
 
     def of_jobs_s(self, tag: str) -> float:
         """Return the CPU time of the tasks of jobs with a tag since the last call of this."""
         try:
             return int(self._java.ofJobs(tag)) / 1e9 if self._java is not None else 0.0
-        except Py4JError:
+        except NO_ANSWER:
             return 0.0
 
     def end(self) -> None:
@@ -55,5 +59,5 @@ class CpuTime:
         if java is not None:
             try:
                 java.end()
-            except Py4JError as error:  # the JVM is gone
+            except NO_ANSWER as error:  # the JVM is gone
                 log.debug("%s", error)
