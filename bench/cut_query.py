@@ -20,7 +20,10 @@ from headgate import Headgate, Query, Stream
 try:
     from headgate.workloads.testbeds.forest import SCHEMA, sensor_readings
 except ImportError:  # where an older commit has them
-    from headgate.workloads.testbeds.forest import SCHEMA, sensor_readings
+    from headgate.workloads.forest import (  # type: ignore[import-not-found, no-redef]
+        SCHEMA,
+        sensor_readings,
+    )
 
 FILES, ROWS, RATE_PER_S, SECONDS = 60, 5_000, 1_500, 15.0
 QUERIES = {

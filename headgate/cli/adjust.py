@@ -41,7 +41,7 @@ def add_to_library(
     state: STATE = None,
     pipeline: PIPELINE = None,
 ) -> None:
-    """Add a policy to those among which a running `amos` chooses.
+    """Add a policy to those among which a running `amos` chooses, until the run ends.
 
     Example: headgate set library "bsd(search=log)" --state state/forest
     """
