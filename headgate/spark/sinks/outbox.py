@@ -183,11 +183,12 @@ class Outbox(FileSink):
             return True
 
     def _deliver(self, file: Path) -> None:
-        if not file.exists():
+        try:
+            with pq.ParquetFile(file) as staged:
+                table = staged.read()
+        except FileNotFoundError:
             return  # an older outbox of the same query, which is closing, has delivered it
         self._reached("delivery begun")
-        with pq.ParquetFile(file) as staged:
-            table = staged.read()
         *version, first, last = (int(part.lstrip("v")) for part in file.stem.split("-"))
         query = f"{self._query}.v{version[0]}" if version else self._query
         if not self._is_open:
