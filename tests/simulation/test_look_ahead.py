@@ -66,6 +66,20 @@ def test_trains_stand_for_all_tuples_that_wait() -> None:
     assert means[1][1] / means[1][0] == pytest.approx(means[0][1] / means[0][0], rel=0.2)
 
 
+def test_a_policy_has_its_own_compiled_form_after_others_are_gone() -> None:
+    """Python gives the id of an object that is gone to the next one."""
+    simulation = run(SHARAF, "fcfs")
+    picks: dict[str, set[object]] = {"fcfs": set(), "hnr": set()}
+    for name in list(picks) * 20:
+        policy = policy_named(name)
+        policy.prepare(simulation.units)
+        selection = simulation.selection(policy)
+        assert selection is not None
+        picks[name].add(selection.pick)
+    assert [len(functions) for functions in picks.values()] == [1, 1]
+    assert picks["fcfs"] != picks["hnr"]
+
+
 def test_the_policy_in_charge_follows_a_change_of_the_specification() -> None:
     amos = policy_named("amos", **ahead("mtiq,fcfs,chain", "mean_response_s:minimize:1"))
     assert isinstance(amos, Amos)

@@ -86,7 +86,7 @@ class LookAhead:
         self._simulation, self._foreknows = simulation, foreknows
         self._futures = 1 if foreknows else futures
         self._most_calls = ALL if foreknows else most_calls
-        self._twins: dict[int, tuple[Policy, Selection | None]] = {}
+        self._twins: dict[Policy, tuple[Policy, Selection | None]] = {}
         self._looks = 0
         self._share = 1.0
 
@@ -149,11 +149,11 @@ class LookAhead:
 
     def _twin(self, policy: Policy) -> tuple[Policy, Selection | None]:
         """Return a copy of a policy, and its selection as it is before the first decision."""
-        if id(policy) not in self._twins:
+        if policy not in self._twins:
             twin = self._copy_of(policy)
             twin.prepare(self._simulation.units)
-            self._twins[id(policy)] = twin, self._simulation.selection(twin)
-        return self._twins[id(policy)]
+            self._twins[policy] = twin, self._simulation.selection(twin)
+        return self._twins[policy]
 
     def _copy_of(self, policy: Policy) -> Policy:
         units = self._simulation.units

@@ -79,7 +79,7 @@ class Simulation:
         self._stands_for = 1
         self.ahead = LookAhead(self)
         self._outlook: tuple[float, Outlook] | None = None
-        self._selections: dict[int, Selection | None] = {}
+        self._selections: dict[Policy, Selection | None] = {}  # keys keep policies alive
         self._in_charge: Policy | None = None
         self._running: dict[int, tuple[BoxCall, float]] = {}
         self._offer_look_ahead()
@@ -139,7 +139,7 @@ class Simulation:
         twin.world, twin.policy, twin._worth = world, policy, Worth(world)
         twin._switches, twin._replacements = [], []
         twin._shedder, twin._shed_at_s = None, inf
-        twin._selections, twin._running = {id(policy): selection}, {}
+        twin._selections, twin._running = {policy: selection}, {}
         twin._in_charge, twin._stands_for = None, train
         twin._outlook = None
         return twin
@@ -215,7 +215,7 @@ class Simulation:
 
     def selection(self, inner: Policy) -> Selection | None:
         """Return a policy in compiled form, or None if it has no such form."""
-        if id(inner) not in self._selections:
+        if inner not in self._selections:
             table = self.world.table
             moves = bool((table["overhead_s"] > 0).any()) and self._train(inner) > 1
             learns = self.setting.learns or moves
@@ -224,8 +224,8 @@ class Simulation:
                 compiled_loop.compile_parts(
                     selection.memory, selection.changed, selection.pick, table
                 )
-            self._selections[id(inner)] = selection
-        return self._selections[id(inner)]
+            self._selections[inner] = selection
+        return self._selections[inner]
 
     def _plan_until(self, policy: Policy, until_s: float) -> int:
         world, table = self.world, self.world.table

@@ -18,7 +18,7 @@ Spark's internals: if it does not compile, the others still work and every call 
 Without `CpuTime`, calls are charged by the clock."""
 
 _LOCK = threading.Lock()
-_LOADERS: dict[tuple[int, int], tuple[str, Any]] = {}
+_LOADERS: dict[tuple[Any, int], tuple[str, Any]] = {}  # by JVM and unit
 
 
 def java_class(session: SparkSession, name: str) -> Any:
@@ -36,7 +36,7 @@ def java_class(session: SparkSession, name: str) -> Any:
 def _compiled(session: SparkSession, number: int) -> tuple[str, Any]:
     """Return the package and the class loader of a unit, which can use the units before it."""
     jvm: Any = session._jvm
-    key = id(jvm), number
+    key = jvm, number
     if key not in _LOADERS:
         # Each unit gets its own package name: py4j confuses two classes that have the same name.
         package = f"headgate_{uuid4().hex[:8]}"

@@ -36,7 +36,7 @@ QUERIES = {
 """One query for each kind of operator that the driver lane relies on."""
 
 _LOCK = threading.Lock()
-_WORKS: dict[int, bool] = {}
+_WORKS: dict[Any, bool] = {}
 
 
 def driver_lane(session: SparkSession, folder: Path | None = None) -> DriverLane:
@@ -48,7 +48,7 @@ def driver_lane(session: SparkSession, folder: Path | None = None) -> DriverLane
     """
     lane = DriverLane(session, folder)
     with _LOCK:
-        jvm = id(session._jvm)
+        jvm = session._jvm
         if jvm not in _WORKS:
             _warn_of_settings(session)
             _WORKS[jvm] = self_test(session, lane)
