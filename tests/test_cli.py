@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from headgate import __version__
 from headgate.cli.app import app
-from headgate.cli.tables import show
+from headgate.cli.output.tables import show
 from headgate.errors import HeadgateError
 
 

@@ -21,8 +21,8 @@ from headgate.cli import (
     replay,
     reproduce,
     simulation,
-    tables,
 )
+from headgate.cli.output import tables
 from headgate.cli.top import top
 from headgate.cli.watch import run_each, run_one
 from headgate.cli.why import why

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from rich import box
 from rich.table import Table
 
-from headgate.cli.tables import out, show
+from headgate.cli.output.tables import out, show
 from headgate.errors import UnknownName
 from headgate.policies import Engine, PolicyEntry, fidelity, policy_entry
 from headgate.policies import policies as known_policies

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from headgate.cli.policy_tables import show_policy
-from headgate.cli.tables import out, show
+from headgate.cli.output.policy_tables import show_policy
+from headgate.cli.output.tables import out, show
 from headgate.config import Pipeline, read_mapping, read_pipeline
 from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.runtime import Drawing, Explanation, drawn, explained, past, write_page

@@ -9,8 +9,8 @@ import typer
 from rich.table import Table
 
 from headgate.cli import options
-from headgate.cli.measure_tables import number
-from headgate.cli.tables import out, show
+from headgate.cli.output.measure_tables import number
+from headgate.cli.output.tables import out, show
 from headgate.runtime import Calibration, Replay, spelled
 from headgate.runtime import replay as replay_run
 

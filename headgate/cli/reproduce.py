@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headgate.cli.progress import overall_bar
+from headgate.cli.output.progress import overall_bar
 from headgate.experiments.report import VERDICTS, counts
 
 IDS = Annotated[

@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli import measure_tables, options
-from headgate.cli.progress import overall_bar, policy_bars
+from headgate.cli import options
+from headgate.cli.output import measure_tables
+from headgate.cli.output.progress import overall_bar, policy_bars
 from headgate.errors import ConfigRefused
 from headgate.runtime import compare as compare_policies
 from headgate.runtime import spelled, workload

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headgate.cli.operate import PIPELINE, STATE, state_of
-from headgate.cli.tables import out
+from headgate.cli.output.tables import out
 from headgate.server import Client
 
 MOST_QUERIES = 15

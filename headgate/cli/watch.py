@@ -18,7 +18,8 @@ from rich.console import Console
 from rich.live import Live
 
 from headgate.access import PRIVATE
-from headgate.cli import page, tables
+from headgate.cli import page
+from headgate.cli.output import tables
 from headgate.config import LogFormat, Pipeline
 from headgate.metrics.report import Report
 from headgate.runtime import Headgate, Spelled, load

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from headgate.cli.operate import JSON, PIPELINE, STATE, state_of
-from headgate.cli.tables import out, show
+from headgate.cli.output.tables import out, show
 from headgate.errors import ConfigRefused, RecoveryRefused
 from headgate.runtime import past_why
 from headgate.server import Client

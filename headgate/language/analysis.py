@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from headgate.language.window_clause import Clause, move_with_tuples
+from headgate.model.display.plan_summary import Reading
 from headgate.model.network.join_tree import JoinTree
 from headgate.model.network.network import Path
-from headgate.model.plan_summary import Reading
 from headgate.model.query import Query
 from headgate.model.window import Axis, Input
 

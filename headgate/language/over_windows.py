@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from headgate.errors import QueryRefused
 from headgate.language.window_clause import Clause
-from headgate.model.plan_summary import Reading, WindowCall
+from headgate.model.display.plan_summary import Reading, WindowCall
 from headgate.model.query import Query
 from headgate.model.window import MARK, Input, Window
 

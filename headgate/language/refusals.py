@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from headgate.errors import QueryRefused
 from headgate.extensions import sink_entry
 from headgate.extensions.built_in_sinks import SINKS
-from headgate.model.plan_summary import Node, Reading
+from headgate.model.display.plan_summary import Node, Reading
 from headgate.model.query import Query
 
 STATELESS = frozenset(

@@ -8,7 +8,7 @@ from typing import Any
 from headgate.metrics.line import IF_IT_APPLIES, Line
 from headgate.metrics.run import RunMetrics
 from headgate.metrics.tally import Summary
-from headgate.model.html_table import table_html
+from headgate.model.display.html_table import table_html
 
 
 @dataclass(frozen=True, repr=False)

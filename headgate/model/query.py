@@ -9,10 +9,10 @@ from headgate.errors import ConfigRefused, OptionRefused, QueryRefused, UnknownN
 from headgate.extensions import sink_entry, sink_names
 from headgate.extensions.declared_options import SinkEntry, hint
 from headgate.model.argument_types import refuse_types
+from headgate.model.display.short_repr import ShortRepr
 from headgate.model.drop import ValueGraph
 from headgate.model.plan import Lane
 from headgate.model.qos_graph import QoSGraph
-from headgate.model.short_repr import ShortRepr
 from headgate.model.stream import NAME, NAME_RULE
 
 Deliver = Callable[[Any, str], object]

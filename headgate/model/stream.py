@@ -9,7 +9,7 @@ from typing import Any, Literal
 from headgate.errors import ConfigRefused
 from headgate.extensions import source_entry
 from headgate.model.argument_types import refuse_types
-from headgate.model.short_repr import ShortRepr
+from headgate.model.display.short_repr import ShortRepr
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
 """Names become those of files and folders, which may have 255 bytes."""

@@ -13,8 +13,6 @@ from headgate.model.performance import PerformanceSpecification, Rows, specifica
 from headgate.model.plan import Step
 from headgate.policies.interface import Policy, State
 from headgate.policies.methods.learning import Learning, SeededRandom
-from headgate.policies.methods.look_ahead import LookingAhead
-from headgate.policies.methods.relative import RelativeToLoad
 from headgate.policies.methods.strategies import learning_named
 from headgate.policies.methods.turns import Choice, TurnMeasures
 from headgate.policies.registry import policy_named, register
@@ -131,7 +129,6 @@ class Amos(Policy):
         self._random = SeededRandom(seed)
         self._units: Units | None = None
         self._begun_at_s: float | None = None
-        self._outlook_scores: list[float] = []
         self._began_call: dict[int, Policy] = {}
         for policy in policies.split(",") if isinstance(policies, str) else policies:
             self.add(policy.strip() if isinstance(policy, str) else policy)
@@ -156,10 +153,9 @@ class Amos(Policy):
         It is in (0, 2) as in the paper. Of a strategy that looks ahead, it is the least cost over
         the cost of the policy; of `relative`, what the load alone would cost over its cost.
         """
-        if isinstance(self._learning, RelativeToLoad):
-            return tuple(self._learning.scores())
-        if len(self._outlook_scores) == len(self.candidates):
-            return tuple(self._outlook_scores)
+        own = self._learning.own_scores()
+        if len(own) == len(self.candidates):
+            return tuple(own)
         return tuple(self._score(candidate.z) for candidate in self.candidates)
 
     @property
@@ -253,24 +249,18 @@ class Amos(Policy):
         values = {metric: synopsis.mean for metric, synopsis in current.with_waiting.items()}
         reward = self._close_turn()
         per_s = current.arrived / current.seconds if current.seconds else 0.0
-        if isinstance(learning, RelativeToLoad):
-            learning.hear_turn(self._place, TurnMeasures(values, per_s, self._waiting, reward))
-            learning.look_at(per_s, event.waiting, self._specification)
-        else:
-            learning.hear(self._place, reward)
+        turn = TurnMeasures(values, per_s, self._waiting, event.waiting, reward)
+        learning.end_turn(self._place, turn, self._specification)
         self._waiting = event.waiting
         newcomers = [place for place, other in enumerate(self.candidates) if not other.turns]
         return newcomers[0] if newcomers else learning.choose(self.scores)
 
     def hear_outlook(self, outlook: Outlook, now_s: float) -> None:
-        learning = self._learning
-        if not isinstance(learning, LookingAhead) or len(outlook.values) != len(self.candidates):
+        if len(outlook.values) != len(self.candidates):
             return  # the library has grown since the request
-        prospect = learning.prospect(outlook, self._specification, self._place)
-        place, why = learning.best(prospect, self._place)
+        place, why = self._learning.judge(outlook, self._specification, self._place)
         names = [candidate.policy.name for candidate in self.candidates]
-        self._outlook_scores = prospect.scores
-        scores = dict(zip(names, prospect.scores, strict=True))
+        scores = dict(zip(names, self.scores, strict=True))
         self.choices.append(Choice(now_s, names[self._place], names[place], scores, why))
         self._adapt_dwell(place)
         if place != self._place:

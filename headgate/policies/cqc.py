@@ -1,6 +1,6 @@
 """Query classes: a weighted round robin over classes, any policy inside a class (CQC §4)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +10,7 @@ from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.model.network.unit_table import UnitTable
 from headgate.model.network.units import Units
 from headgate.model.plan import ALL, Step
-from headgate.policies.interface import Policy, State
+from headgate.policies.interface import Policy, Ranking, State
 from headgate.policies.methods.outer_policy import OuterPolicy
 from headgate.policies.registry import register
 from headgate.policies.sources_last import operators_first, source_operators
@@ -154,6 +154,12 @@ class Cqc(OuterPolicy):
     def take_polls(self) -> int:
         polls, self._polls = self._polls, 0
         return polls
+
+    def ranking(self, now_s: float) -> Ranking | None:
+        return self.inner.ranking(now_s)
+
+    def quotas(self) -> Mapping[int, tuple[float, float]]:
+        return {turn.number: (turn.quota_s, turn.used_s) for turn in self.turns}
 
     def may_fuse(self, table: UnitTable, unit: int, other: int) -> bool:
         same_class = self._class_of_unit[unit] == self._class_of_unit[other]

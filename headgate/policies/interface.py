@@ -1,7 +1,7 @@
 """The interface of a policy: prepare for the units, plan for a state, hear of events."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Protocol
@@ -57,6 +57,15 @@ class Selection:
 
 LookAhead = Callable[[Sequence["Policy"], float], None]
 """A request to run candidates ahead from the present state, for a horizon in seconds."""
+
+
+class Ranking(Protocol):
+    """A policy that runs the unit of largest priority: see `PriorityPolicy`."""
+
+    def priority_of(
+        self, row: Any, unit: int, now_s: float, class_priorities: Sequence[float]
+    ) -> float:
+        """Return the priority of a unit from a row of it."""
 
 
 class Policy(ABC):
@@ -157,6 +166,15 @@ class Policy(ABC):
     def in_charge(self, now_s: float) -> "Policy":
         """Return the policy that decides now: this one, or the one that it has chosen."""
         return self
+
+    def ranking(self, now_s: float) -> Ranking | None:
+        """Return the policy whose priorities order units: this one, one inside, or none."""
+        policy = self.in_charge(now_s)
+        return None if policy is self else policy.ranking(now_s)
+
+    def quotas(self) -> Mapping[int, tuple[float, float]]:
+        """Return the seconds granted to each class and used by it; empty without quotas."""
+        return {}
 
     def selection(self, units: Units, table: UnitTable, *, learns: bool) -> Selection | None:
         """Return the compiled form, or None to have `plan` called for every step.

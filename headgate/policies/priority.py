@@ -17,7 +17,7 @@ from headgate.model.network.priority_tree import combined, priority_tree
 from headgate.model.network.unit_table import UNIT, Unit, UnitTable
 from headgate.model.network.units import Units
 from headgate.model.plan import Step
-from headgate.policies.interface import Policy, Selection, State
+from headgate.policies.interface import Policy, Ranking, Selection, State
 from headgate.policies.registry import Engine, register
 from headgate.policies.structures import selection as kernels
 
@@ -145,6 +145,9 @@ class PriorityPolicy(Policy):
         if self.changes == "never":
             self._replace_shared(values, table, chosen)
         return values
+
+    def ranking(self, now_s: float) -> Ranking:
+        return self
 
     def priority_of(
         self, row: Any, unit: int, now_s: float, class_priorities: Sequence[float]

@@ -10,7 +10,7 @@ from headgate.model.events import Measured, StepFinished, StepStarted
 from headgate.model.network.unit_table import UnitTable
 from headgate.model.network.units import Units
 from headgate.model.plan import ALL, Step
-from headgate.policies.interface import Policy, State
+from headgate.policies.interface import Policy, Ranking, State
 from headgate.policies.methods.outer_policy import OuterPolicy
 from headgate.policies.registry import register
 
@@ -51,6 +51,9 @@ class SourcesLast(OuterPolicy):
 
     def may_fuse(self, table: UnitTable, unit: int, other: int) -> bool:
         return self.inner.may_fuse(table, unit, other)
+
+    def ranking(self, now_s: float) -> Ranking | None:
+        return self.inner.ranking(now_s)
 
     def value(self, selectivity: float, cost_s: float, ideal_s: float) -> float:
         return self.inner.value(selectivity, cost_s, ideal_s)

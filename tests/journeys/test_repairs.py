@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from faults import ALL, DRY, HOT, same
 from independent import committed_rows, expected_rows
+from kit.engines import run_of
 from kit.gates import stop_without_errors
 from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType
@@ -191,8 +192,7 @@ def test_every_version_of_a_query_is_the_answer_over_its_own_part_of_the_log(
     until(lambda: gate.totals()["x"][0] == 150, gate)
     consume(gate, offered, but=("a", "x", "late"))
     assert {row["query"]: row["version"] for row in gate.status()["queries"]}["a"] == 3
-    run = gate._membership.run
-    assert run is not None
+    run = run_of(gate)
     units = {unit for record in run.call_log.calls() for unit in record.call.units}
     assert {run.names[unit] for unit in units} == {"a", "b", "w", "x", "late"}  # of all versions
     stop_without_errors(gate)

@@ -1,8 +1,11 @@
 """The engine and the scheduler of a Headgate, for tests that look inside."""
 
+from typing import Any
+
 from headgate import Headgate
 from headgate.model.plan import BoxCall
 from headgate.runtime.run.guarded_scheduler import GuardedScheduler
+from headgate.runtime.run.run import Running
 from headgate.spark.engine.engine import SparkEngine
 
 
@@ -15,9 +18,19 @@ def engine_of(gate: Headgate) -> SparkEngine:
 
 def scheduler_of(gate: Headgate) -> GuardedScheduler:
     """Return the scheduler of a Headgate that has started."""
+    return run_of(gate).scheduler
+
+
+def run_of(gate: Headgate) -> Running:
+    """Return the run of a Headgate that has started."""
     run = gate._membership.run
     assert run is not None
-    return run.scheduler
+    return run
+
+
+def row_of(gate: Headgate, name: str) -> Any:
+    """Return the row of a query in the table that policies see."""
+    return gate.query(name)._query.row
 
 
 def names_of(gate: Headgate, call: BoxCall) -> list[str]:

@@ -11,8 +11,8 @@ from headgate.language.kinds.registry import KINDS, kind_of
 from headgate.language.kinds.sessions import Sessions
 from headgate.language.kinds.unions import Unions
 from headgate.language.window_clause import marked
+from headgate.model.display.plan_summary import Node, Reading, WindowCall
 from headgate.model.kind import SINGLE_TUPLES
-from headgate.model.plan_summary import Node, Reading, WindowCall
 from headgate.model.query import Query
 from headgate.model.window import MARK, Input, Join, Window
 

@@ -7,7 +7,7 @@ from headgate.language.kinds.closing import window_of
 from headgate.language.kinds.sessions import session_of
 from headgate.language.over_windows import call_of, called_input, clause_inputs
 from headgate.language.window_clause import marked
-from headgate.model.plan_summary import Reading, WindowCall
+from headgate.model.display.plan_summary import Reading, WindowCall
 from headgate.model.query import Query
 from headgate.model.window import Input, Window
 

@@ -19,7 +19,7 @@ from headgate.language.refusals import (
     refuse_unfixed,
     stream_joins,
 )
-from headgate.model.plan_summary import Node, NotPossible, Reading
+from headgate.model.display.plan_summary import Node, NotPossible, Reading
 from headgate.model.query import Query
 
 QUERY = Query(name="q", sql="SELECT 1", query_class="H")

@@ -127,14 +127,14 @@ def test_queries_are_found_opened_and_changed(page: "Page", gate: Headgate) -> N
     page.get_by_role("button", name="Change").click()
     confirm(page, "Change")
     page.get_by_text("Changed: its class becomes N, its weight becomes 2.5.").wait_for()
-    query = gate.query("hot")._query.path.query
-    assert (query.query_class, query.weight, query.deadline_s) == ("N", 2.5, 2.0)
+    values = gate.values_of("hot")
+    assert (values["class"], values["weight"], values["deadline_s"]) == ("N", 2.5, 2.0)
     page.get_by_role("link", name="Changes").click()
     page.get_by_text("query hot: class is N, in the file H").wait_for()
     page.get_by_role("button", name=re.compile("Undo change")).first.click()
     confirm(page, "Undo")
     page.get_by_text("is undone").wait_for()
-    assert gate.query("hot")._query.path.query.query_class == "H"
+    assert gate.values_of("hot")["class"] == "H"
     page.get_by_text("The run does what its pipeline file says.").wait_for()
 
 
@@ -158,9 +158,7 @@ def test_a_user_reads_why_a_query_waited_and_drags_its_graph(page: "Page", gate:
     page.get_by_role("dialog").get_by_text("Its QoS graph becomes").wait_for()
     confirm(page, "Change")
     page.get_by_text("Changed: its QoS graph becomes").wait_for()
-    graph = gate.query("hot")._query.path.query.qos
-    assert graph is not None
-    (start, at_start), (middle, at_middle), (end, at_end) = graph.points
+    (start, at_start), (middle, at_middle), (end, at_end) = gate.values_of("hot")["qos"]
     assert (start, at_start, end, at_end) == (0, 1, 2, 0)
     assert middle > 1
     assert 0.2 < at_middle < 0.9

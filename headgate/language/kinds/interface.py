@@ -7,8 +7,8 @@ from typing import Self
 
 from headgate.language.analysis import Analysis
 from headgate.language.window_clause import Clause
+from headgate.model.display.plan_summary import Reading
 from headgate.model.kind import Kind
-from headgate.model.plan_summary import Reading
 from headgate.model.query import Query
 
 

@@ -20,7 +20,7 @@ from headgate.language.refusals import (
     stream_joins,
 )
 from headgate.language.window_clause import Clause, move_with_tuples
-from headgate.model.plan_summary import NotPossible, Reading
+from headgate.model.display.plan_summary import NotPossible, Reading
 from headgate.model.query import Query
 from headgate.model.window import MARK, Input, Join, Window
 

@@ -9,7 +9,7 @@ from headgate.language.durations import microseconds, unreadable
 from headgate.language.kinds.interface import StatefulKind
 from headgate.language.over_windows import call_of, called_input, text_of
 from headgate.language.refusals import STATELESS, clause_of
-from headgate.model.plan_summary import NotPossible, Reading, WindowCall
+from headgate.model.display.plan_summary import NotPossible, Reading, WindowCall
 from headgate.model.query import Query
 from headgate.model.window import Window
 

@@ -7,7 +7,7 @@ from headgate.errors import QueryRefused
 from headgate.language.analysis import Analysis
 from headgate.language.kinds.interface import StatefulKind
 from headgate.language.refusals import WITH_TABLES, keeps_stored, refuse_stateful, stream_joins
-from headgate.model.plan_summary import NotPossible, Reading
+from headgate.model.display.plan_summary import NotPossible, Reading
 from headgate.model.window import Input, Window
 
 

@@ -9,6 +9,10 @@ from collections.abc import Sequence
 from math import exp, log, sqrt
 from statistics import NormalDist
 
+from headgate.model.outlook import Outlook
+from headgate.model.performance import PerformanceSpecification
+from headgate.policies.methods.turns import TurnMeasures
+
 WORD = 2**64 - 1
 
 
@@ -70,6 +74,22 @@ class Learning(ABC):
 
     def hear(self, arm: int, reward: float) -> None:  # noqa: B027  # the roulette looks at scores
         """Take note of the reward of an arm, in [0, 1]; above a half is better than usual."""
+
+    def end_turn(
+        self, arm: int, turn: TurnMeasures, specification: PerformanceSpecification
+    ) -> None:
+        """Take note of a turn that has just ended. Only its reward counts, unless overridden."""
+        self.hear(arm, turn.reward)
+
+    def judge(
+        self, outlook: Outlook, specification: PerformanceSpecification, current: int
+    ) -> tuple[int, str]:
+        """Return the best arm of an outlook, and why. Only a strategy that looks ahead is asked."""
+        raise NotImplementedError
+
+    def own_scores(self) -> Sequence[float]:
+        """Return a score for each arm in place of AMoS's; empty if the strategy has none."""
+        return ()
 
 
 class Roulette(Learning):

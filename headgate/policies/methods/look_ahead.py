@@ -50,9 +50,21 @@ class LookingAhead(Learning):
 
     def __init__(self) -> None:
         self._best: dict[str, tuple[int, float]] = {}
+        self._scores: list[float] = []
 
     def choose(self, scores: Sequence[float]) -> int:
         return max(range(len(scores)), key=lambda place: scores[place])
+
+    def own_scores(self) -> Sequence[float]:
+        """Return, for each arm of the latest outlook, the least cost over its cost."""
+        return self._scores
+
+    def judge(
+        self, outlook: Outlook, specification: PerformanceSpecification, current: int
+    ) -> tuple[int, str]:
+        prospect = self.prospect(outlook, specification, current)
+        self._scores = prospect.scores
+        return self.best(prospect, current)
 
     def prospect(
         self, outlook: Outlook, specification: PerformanceSpecification, current: int

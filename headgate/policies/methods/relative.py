@@ -72,7 +72,6 @@ class RelativeToLoad(Learning):
 
     def __init__(self, discount: float = 0.99) -> None:
         self.discount = discount
-
         self.counts: list[int] = []
         self._models: dict[str, Regression] = {}
 
@@ -84,7 +83,13 @@ class RelativeToLoad(Learning):
             model.grow(LOAD_FEATURES + arms)
         self._costs = [0.0] * arms
 
-    def hear_turn(self, arm: int, turn: TurnMeasures) -> None:
+    def end_turn(
+        self, arm: int, turn: TurnMeasures, specification: PerformanceSpecification
+    ) -> None:
+        self.learn(arm, turn)
+        self.look_at(turn.arrived_per_s, turn.waiting_after, specification)
+
+    def learn(self, arm: int, turn: TurnMeasures) -> None:
         """Learn from a turn of a policy: its effect on every metric beside that of the load."""
         self.counts[arm] += 1
         features = self._features(arm, turn.arrived_per_s, turn.waiting_before)
@@ -117,7 +122,7 @@ class RelativeToLoad(Learning):
             return self.counts.index(0)
         return min(range(self.arms), key=lambda arm: self._costs[arm])
 
-    def scores(self) -> list[float]:
+    def own_scores(self) -> list[float]:
         """Return the latest score of every policy: 1 is as the load alone would give."""
         return [1.0 / cost if cost > 0 else 1.0 for cost in self._costs]
 

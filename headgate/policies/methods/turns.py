@@ -12,12 +12,14 @@ class TurnMeasures:
         values: each metric's mean, where tuples that still wait count with their age.
         arrived_per_s: tuples that arrived, per second.
         waiting_before: tuples that waited when the turn began.
+        waiting_after: tuples that waited when it ended.
         reward: the score of AMoS for this turn alone, in (0, 1).
     """
 
     values: Mapping[str, float]
     arrived_per_s: float
     waiting_before: float
+    waiting_after: float
     reward: float
 
 

@@ -12,11 +12,10 @@ from typing import Any
 from headgate.access import PRIVATE
 from headgate.errors import HeadgateError
 from headgate.model.query import QueryClass
-from headgate.policies.priority import PriorityPolicy
+from headgate.policies.interface import Ranking
 from headgate.runtime.live.why import Members, why
 from headgate.runtime.policy_text import Spelled
 from headgate.runtime.run.call_log import CallLog
-from headgate.runtime.run.decisions import ranking_of
 
 log = logging.getLogger("headgate")
 
@@ -69,9 +68,9 @@ def _encoded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-def _ranking(policy: str) -> PriorityPolicy | None:
+def _ranking(policy: str) -> Ranking | None:
     """Return the policy that ranked units, from its text; None if it is not registered here."""
     try:
-        return ranking_of(Spelled(policy).make(), 0.0)
+        return Spelled(policy).make().ranking(0.0)
     except HeadgateError:
         return None

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from headgate.errors import QueryRefused
-from headgate.model.html_table import table_html
+from headgate.model.display.html_table import table_html
 from headgate.runtime.describe.explanation import Explanation
 from headgate.runtime.run.live_query import FinishedStep, LiveQuery
 

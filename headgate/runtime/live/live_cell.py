@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from headgate.errors import ConfigRefused
-from headgate.model.html_table import table_html
+from headgate.model.display.html_table import table_html
 
 
 class Watched(Protocol):

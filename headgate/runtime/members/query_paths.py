@@ -19,10 +19,10 @@ from headgate.language.refusals import (
     refuse_unfixed,
 )
 from headgate.language.window_clause import marked
+from headgate.model.display.plan_summary import Reading
 from headgate.model.kind import Kind
 from headgate.model.network.network import Path
 from headgate.model.network.operator import Operator
-from headgate.model.plan_summary import Reading
 from headgate.model.query import RHYTHM, Query, ViewQuery
 from headgate.model.stream import DERIVED, Stream
 from headgate.model.window import timeline_of

@@ -21,7 +21,7 @@ from headgate.model.events import (
     UnitFailed,
 )
 from headgate.model.plan import BoxCall
-from headgate.runtime.run.decisions import Decisions, Ranking
+from headgate.runtime.run.decisions import Decisions, RankingOf
 
 KEPT_S = 3600.0
 MOST_BYTES = 100_000_000
@@ -175,7 +175,7 @@ class CallLog:
 
     @classmethod
     def from_dict(
-        cls, data: Mapping[str, Any], decoded: Callable[[str], bytes], ranking: Ranking
+        cls, data: Mapping[str, Any], decoded: Callable[[str], bytes], ranking: RankingOf
     ) -> "CallLog":
         """Return the log whose `to_dict` this is."""
         log = cls((), Decisions.from_dict(data["decisions"], decoded, ranking))

@@ -14,9 +14,7 @@ from headgate.model.network.network import Network
 from headgate.model.network.unit_table import UNIT, UnitTable
 from headgate.model.plan import BoxCall
 from headgate.policies import Policy
-from headgate.policies.cqc import Cqc
-from headgate.policies.priority import PriorityPolicy
-from headgate.policies.sources_last import SourcesLast
+from headgate.policies.interface import Ranking
 
 WORDS = UNIT.itemsize // 8
 BLOCKS_A_PAGE = 500
@@ -26,7 +24,7 @@ DECISION_BYTES, BLOCK_BYTES = 500, 300
 """What a decision and a block take beside their rows, at most."""
 
 
-Ranking = Callable[[str], PriorityPolicy | None]
+RankingOf = Callable[[str], Ranking | None]
 """Returns the policy that ranked units, from the text of the policy in charge."""
 
 
@@ -54,7 +52,7 @@ class Decision:
     number: int
     at_s: float
     policy: str
-    ranking: PriorityPolicy | None
+    ranking: Ranking | None
     measures: bool
     quotas: Mapping[str, Quota]
     places: Mapping[int, int]
@@ -98,14 +96,6 @@ class Page:
         return None
 
 
-def ranking_of(policy: Policy, now_s: float) -> PriorityPolicy | None:
-    """Return the policy whose priorities order units, perhaps inside another; None without one."""
-    policy = policy.in_charge(now_s)
-    while isinstance(policy, Cqc | SourcesLast):
-        policy = policy.inner.in_charge(now_s)
-    return policy if isinstance(policy, PriorityPolicy) else None
-
-
 class Decisions:
     """The decisions of the run, by number of the call, until they are forgotten.
 
@@ -135,13 +125,11 @@ class Decisions:
             visible: the table that it saw; None if it was not asked.
             waiting: the units that stay ready.
         """
-        quotas = {}
-        if isinstance(policy, Cqc):
-            quotas = {
-                network.classes[turn.number].name: Quota(turn.quota_s, turn.used_s)
-                for turn in policy.turns
-            }
-        ranking = None if visible is None else ranking_of(policy, now_s)
+        quotas = {
+            network.classes[number].name: Quota(*seconds)
+            for number, seconds in policy.quotas().items()
+        }
+        ranking = None if visible is None else policy.ranking(now_s)
         self._decisions[call.number] = Decision(
             call.number, now_s, policy.spelled or policy.name, ranking, visible is None, quotas,
             network.places,
@@ -197,7 +185,7 @@ class Decisions:
 
     @classmethod
     def from_dict(
-        cls, data: Mapping[str, Any], decoded: Callable[[str], bytes], ranking: Ranking
+        cls, data: Mapping[str, Any], decoded: Callable[[str], bytes], ranking: RankingOf
     ) -> "Decisions":
         """Return the decisions whose `to_dict` this is."""
         result, nothing = cls(), np.zeros((0, WORDS), dtype=np.uint64)

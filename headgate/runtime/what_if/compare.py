@@ -11,7 +11,7 @@ from typing import Any
 from headgate.config import Pipeline
 from headgate.errors import ConfigRefused, HeadgateError, UnknownName
 from headgate.metrics.measures import Objective, objective_of
-from headgate.model.html_table import table_html
+from headgate.model.display.html_table import table_html
 from headgate.model.network.graph import Graph
 from headgate.policies import policies as known_policies
 from headgate.policies import policy_entry

@@ -31,15 +31,15 @@ def test_the_better_policy_is_chosen_although_it_had_the_worse_load() -> None:
         for arm, busy, factor in ((0, 1.0, 1.0), (1, 10.0, 0.5)):
             per_s = busy * (1.0 + number % 4)
             values = {"mean_response_s": factor * (1.0 + per_s)}
-            learning.hear_turn(arm, TurnMeasures(values, per_s, 0.0, 0.5))
+            learning.learn(arm, TurnMeasures(values, per_s, 0.0, 0.0, 0.5))
     learning.look_at(8.0, 0.0, DELAY)
     assert learning.choose(()) == 1
-    assert learning.scores()[1] > 1.0 > learning.scores()[0]
+    assert learning.own_scores()[1] > 1.0 > learning.own_scores()[0]
 
 
 def test_every_policy_has_a_turn_before_any_is_preferred() -> None:
     learning = RelativeToLoad()
     learning.prepare(2, SeededRandom(1))
-    learning.hear_turn(0, TurnMeasures({"mean_response_s": log(2)}, 1.0, 0.0, 0.5))
+    learning.learn(0, TurnMeasures({"mean_response_s": log(2)}, 1.0, 0.0, 0.0, 0.5))
     learning.look_at(1.0, 0.0, DELAY)
     assert learning.choose(()) == 1

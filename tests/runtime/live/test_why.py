@@ -25,10 +25,10 @@ from headgate.model.network.units import units_of
 from headgate.model.plan import BoxCall
 from headgate.model.query import QueryClass
 from headgate.policies import policies, policy_named
+from headgate.policies.priority import PriorityPolicy
 from headgate.runtime.live.why import Members, explained
 from headgate.runtime.run import call_log as module
 from headgate.runtime.run.call_log import CallLog, CallRecord
-from headgate.runtime.run.decisions import ranking_of
 from headgate.runtime.run.guarded_scheduler import GuardedScheduler
 from headgate.scheduler.statistics import Statistics
 
@@ -206,7 +206,7 @@ def test_the_time_in_which_a_query_was_paused_is_a_part() -> None:
 RANKING = [
     name
     for name, entry in policies().items()
-    if "spark" in entry.engines and ranking_of(policy_named(name), 0.0) is not None
+    if "spark" in entry.engines and policy_named(name).ranking(0.0) is not None
 ]
 
 
@@ -224,8 +224,8 @@ def test_recorded_priorities_are_those_of_the_decision_to_the_bit(name: str, sha
         net, table, policy_named(name), statistics=Statistics(table), groups=groups,
         most_fused=2 if shared else 1,
     )  # fmt: skip
-    ranking = ranking_of(scheduler.policy, 0.0)
-    assert ranking is not None
+    ranking = scheduler.policy.ranking(0.0)
+    assert isinstance(ranking, PriorityPolicy)
     original, wanted = ranking.values, dict[int, dict[int, float]]()
 
     def watched(rows: Any, units: Any, now_s: float) -> Any:
@@ -250,7 +250,7 @@ def test_recorded_priorities_are_those_of_the_decision_to_the_bit(name: str, sha
                 scheduler.hear(done)
     again = CallLog.from_dict(
         json.loads(json.dumps(call_log.to_dict(lambda data: data.hex()))), bytes.fromhex,
-        lambda text: ranking_of(policy_named(text), 0.0),
+        lambda text: policy_named(text).ranking(0.0),
     )  # fmt: skip
     compared = 0
     for position, step_number in enumerate(decided):

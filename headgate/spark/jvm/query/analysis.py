@@ -12,10 +12,10 @@ from pyspark.sql.types import (
 )
 
 from headgate.errors import QueryRefused, UnknownName
+from headgate.model.display.plan_summary import Reading
 from headgate.model.network.join_tree import JoinTree
 from headgate.model.network.network import Condition, Path
 from headgate.model.network.operator import Operator
-from headgate.model.plan_summary import Reading
 from headgate.model.query import Query
 from headgate.model.settings import Settings
 from headgate.model.window import (

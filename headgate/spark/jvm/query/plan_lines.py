@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from headgate.model.display.plan_summary import Node, Reading, WindowCall
 from headgate.model.network.join_tree import Bound, JoinTree
-from headgate.model.plan_summary import Node, Reading, WindowCall
 from headgate.model.window import GIVEN
 
 

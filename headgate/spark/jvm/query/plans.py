@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from headgate.model.plan_summary import NotPossible
+from headgate.model.display.plan_summary import NotPossible
 from headgate.spark.jvm.java_classes import java_class
 from headgate.spark.jvm.types import arrow_schema
 

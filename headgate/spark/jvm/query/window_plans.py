@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headgate.model.plan_summary import NotPossible
+from headgate.model.display.plan_summary import NotPossible
 from headgate.model.window import GIVEN
 from headgate.spark.jvm.query.plans import Plan, Plans
 

@@ -5,7 +5,7 @@ from math import isclose, isnan
 
 from rich.table import Table
 
-from headgate.cli.tables import out, show
+from headgate.cli.output.tables import out, show
 from headgate.metrics.line import Line
 from headgate.metrics.measures import MEASURES, Measure
 from headgate.metrics.report import Report

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.table import Table
 
-from headgate.cli.tables import show
+from headgate.cli.output.tables import show
 
 SHOWN = 20
 """How many of the latest choices are printed; --json has all that are kept."""
