@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from faults import ALL, HOT, same
-from independent import committed_rows
+from independent import committed_rows, expected_rows
 from kit.engines import engine_of
 from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, until, write_readings
@@ -37,6 +37,41 @@ def test_a_query_that_makes_ten_rows_of_one_does_not_stop_the_others(
     balanced(gate)
     same(gate, tmp_path / "source", hot=HOT)
     assert committed_rows(tmp_path / "state/results/many").total() == 10 * offered
+
+
+def test_no_query_is_blamed_for_a_cast_of_a_neighbor_that_is_gone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Drop a query that failed and add it again, mended, while the others share calls with it."""
+    source = tmp_path / "source"
+    offered = write_readings(source, files=2, rows=50)
+    texts = {
+        f"q{n}": f"SELECT location, temperature + {n} AS t FROM sensors WHERE temperature > {n}"
+        for n in range(9)
+    }
+    texts["cast"] = "SELECT try_cast(location AS INT) AS n FROM sensors"
+    first = {name: ("N", sql) for name, sql in list(texts.items())[:7]}
+    gate = gate_over(spark, tmp_path, first)
+    gate.start()
+    for name in ("q7", "q8"):
+        gate.add_query(Query(name=name, sql=texts[name], query_class="N"))
+    gate.set_policy("amos(dwell_s=0.2)")
+    gate.drop_query("q0")
+    bad = texts["cast"].replace("try_cast", "CAST")
+    gate.add_query(Query(name="cast", sql=bad, query_class="N"))
+    until(lambda: gate.query("cast").exception() is not None, gate)
+    gate.drop_query("cast")
+    sink = Sink(path=str(tmp_path / "mended"))
+    gate.add_query(Query(name="cast", sql=texts["cast"], query_class="N", sink=sink))
+    offered += write_readings(source, files=2, rows=50, first_file=2)
+    consume(gate, offered)
+    assert {query.name: query.exception() for query in gate.queries} == dict.fromkeys(
+        [*(f"q{n}" for n in range(1, 9)), "cast"]
+    )
+    gate.stop()
+    balanced(gate)
+    same(gate, source, **{name: texts[name] for name in texts if name not in ("q0", "cast")})
+    assert committed_rows(tmp_path / "mended") == expected_rows(texts["cast"], source)
 
 
 def test_a_query_that_failed_and_resumes_after_retention_tells_of_the_gap(

@@ -1,6 +1,7 @@
 """A run on Spark measures delivered QoS, staleness, tardiness and bytes, as a simulation does."""
 
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sources import balanced, consume, new_gate, write_readings
 
 from headgate import Query
 from headgate.metrics.report import Report
+from headgate.model.arrays import Floats
 from headgate.model.events import Event, StepFinished
 from headgate.model.qos_graph import QoSGraph
 from headgate.policies import policy_named
@@ -84,8 +86,17 @@ def test_the_status_has_the_measures_that_apply(run: tuple[Report, Any, Any]) ->
     assert measures["cold"].keys().isdisjoint({"qos", "tardiness_s"})
 
 
-def test_the_accumulators_of_the_simulation_agree(run: tuple[Report, Any, Any]) -> None:
-    report, events, _ = run
+def simulated(
+    events: list[Event], seconds_of: Callable[[StepFinished], Sequence[Floats]], *, by_clock: bool
+) -> tuple[Report, list[float]]:
+    """Feed the simulation's accumulators with what a run has measured.
+
+    Returns its report, and the seconds that each query's output was stale.
+
+    Args:
+        seconds_of: for each unit of a call, the seconds from the arrival of each result to its end.
+        by_clock: whether results are those of windows by time, whose responses are their tardiness.
+    """
     paths = (line(query.name, select(0.001), qos=query.qos) for query in QUERIES)
     simulation = simulation_of(
         network(*paths), {"s": np.array([0.0])}, policy_named("fcfs"), seed=1
@@ -95,20 +106,41 @@ def test_the_accumulators_of_the_simulation_agree(run: tuple[Report, Any, Any]) 
     first_s = events[0].at_s
     for event in events:
         if isinstance(event, StepFinished):
-            for unit, responses_s in zip(event.call.units, event.responses_s, strict=True):
-                for response_s in np.sort(responses_s)[::-1].tolist():
+            for unit, seconds in zip(event.call.units, seconds_of(event), strict=True):
+                for response_s in np.sort(seconds)[::-1].tolist():
                     left_s = event.at_s - first_s
                     periods[unit].append((left_s - response_s, left_s))
+    world.results["by_clock"] = by_clock
     for place, unit in enumerate(sorted(periods)):
         world.results["since_s"][place], world.results["stale_until_s"][place] = -np.inf, 0.0
         for arrived_s, left_s in periods[unit]:
             output(world, place, arrived_s, left_s, left_s, 1.0)
-    simulated = report_of("fcfs", world, simulation.units)
-    stale_s = world.results["stale_s"].tolist()
-    for live, other, query_stale_s in zip(report.queries, simulated.queries, stale_s, strict=True):
+    return report_of("fcfs", world, simulation.units), world.results["stale_s"].tolist()
+
+
+def test_the_accumulators_of_the_simulation_agree(run: tuple[Report, Any, Any]) -> None:
+    report, events, _ = run
+    other_report, stale_s = simulated(events, lambda event: event.responses_s, by_clock=False)
+    for live, other, query_stale_s in zip(
+        report.queries, other_report.queries, stale_s, strict=True
+    ):
         assert live.response_s.count == other.response_s.count > 0
         assert live.response_s.mean == pytest.approx(other.response_s.mean, rel=1e-9)
         assert live.response_s.norm == pytest.approx(other.response_s.norm, rel=1e-9)
         if live.qos == live.qos:
             assert live.qos == pytest.approx(other.qos, rel=1e-9)
         assert live.staleness * report.seconds == pytest.approx(query_stale_s, rel=1e-9)
+
+
+def test_the_accumulators_of_the_simulation_agree_on_tardiness(
+    run: tuple[Report, Any, Any],
+) -> None:
+    report, events, _ = run
+
+    def tardiness_of(event: StepFinished) -> Sequence[Floats]:
+        return event.tardiness_s or [np.zeros(0)] * len(event.call.units)
+
+    means, (other_report, _) = report.queries[2], simulated(events, tardiness_of, by_clock=True)
+    (other,) = (query for query in other_report.queries if query.response_s.count)
+    assert means.tardiness_s == pytest.approx(other.tardiness_s, rel=1e-9)
+    assert means.tardiness_max_s == pytest.approx(other.tardiness_max_s, rel=1e-9)

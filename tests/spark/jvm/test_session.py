@@ -13,10 +13,12 @@ from headgate.spark.jvm.session import announced_address
 
 ON_A_CLUSTER = """
 import os, sys
+from pyspark.sql import SparkSession
 import headgate as hg
 
+spark = SparkSession.builder.master("local-cluster[1,1,1024]").getOrCreate()
 for state in (sys.argv[1], "/proc/self/cwd/state"):  # an executor has another directory there
-    gate = hg.Headgate(state=state, master="local-cluster[1,1,1024]", rehearsal_s=0)
+    gate = hg.Headgate(spark, state=state, rehearsal_s=0)
     stream = {"rate_per_s": "500", "tuples": "50"}
     gate.add_stream(hg.Stream(name="s", format="headgate", options=stream))
     gate.add_query(hg.Query(name="all", sql="SELECT * FROM s", query_class="default"))
