@@ -175,7 +175,7 @@ class Calls:
             outputs, lane = self._executor.run(self._worker_session(turn.tag), work, turn)
         except Exception as error:  # nothing was committed
             outputs = [error] * len(paths)
-        ended_s = time.perf_counter()
+        ended_s, committed_at_s = time.perf_counter(), self._now_s()
         if not turn.end():
             return  # abandoned, and settled already
         cpu_s = self._cpu_s(turn, lane, cpu_began_s)
@@ -185,7 +185,7 @@ class Calls:
             turn.task.seconds += time.perf_counter() - began_s
             if cpu_s is not None:
                 turn.task.cpu_s = (turn.task.cpu_s or 0.0) + cpu_s
-            turn.task.committed_at_s = self._now_s()
+            turn.task.committed_at_s = max(turn.task.committed_at_s or 0.0, committed_at_s)
             turn.task.commit_s = ended_s - (turn.commits_since_s or ended_s)
             turn.task.samples += samples
         self._settle(turn, outputs)
@@ -263,7 +263,7 @@ class Calls:
             self.attempts.pop(unit, None)
         self._tell(
             StepFinished(
-                self._now_s(), call, task.seconds, outs, responses,
+                committed_at_s, call, task.seconds, outs, responses,
                 failed=tuple(unit for unit, _ in failed), lane=task.lane,
                 instants=() if instants == outs else instants, samples=tuple(task.samples),
                 tardiness_s=tardiness if any(map(len, tardiness)) else (),

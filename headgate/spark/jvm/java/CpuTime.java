@@ -1,11 +1,14 @@
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerEvent;
 import org.apache.spark.scheduler.SparkListenerJobEnd;
 import org.apache.spark.scheduler.SparkListenerJobStart;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
@@ -13,10 +16,12 @@ import org.apache.spark.scheduler.SparkListenerTaskEnd;
 /** The CPU time of threads of the JVM, and of the tasks of jobs by their tags. */
 public class CpuTime extends SparkListener {
   private static final String TAGS = "spark.job.tags";
+  private static final long PATIENCE_MS = 1000;
 
   private final Map tagsByStage = new HashMap();
   private final Map stagesByJob = new HashMap();
   private final Map nanosByTag = new HashMap();
+  private final Set markers = new HashSet();
   private SparkContext context;
 
   public void listen(SparkContext context) {
@@ -33,13 +38,38 @@ public class CpuTime extends SparkListener {
     return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
   }
 
+  /** An event behind which all events are later than those of the jobs that have ended. */
+  public static class Marker implements SparkListenerEvent {
+    public boolean logEvent() {
+      return false;
+    }
+  }
+
   /** Return the CPU time of tasks of jobs with a tag since the last call of this. */
   public long ofJobs(String tag) throws Exception {
-    // The events of a job that has ended may still be on their way.
-    context.listenerBus().waitUntilEmpty();
+    // Events of a job that has ended may still be on their way to this listener. Spark's own
+    // `waitUntilEmpty` looks every 10 ms, and at the queues of all listeners.
+    Marker marker = new Marker();
     synchronized (this) {
+      markers.add(marker);
+    }
+    context.listenerBus().post(marker);
+    synchronized (this) {
+      long endMs = System.currentTimeMillis() + PATIENCE_MS;
+      long leftMs = PATIENCE_MS;
+      while (markers.contains(marker) && leftMs > 0) {
+        wait(leftMs);
+        leftMs = endMs - System.currentTimeMillis();
+      }
+      markers.remove(marker);
       Object nanos = nanosByTag.remove(tag);
       return nanos == null ? 0L : ((Long) nanos).longValue();
+    }
+  }
+
+  public synchronized void onOtherEvent(SparkListenerEvent event) {
+    if (markers.remove(event)) {
+      notifyAll();
     }
   }
 
