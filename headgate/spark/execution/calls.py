@@ -161,7 +161,7 @@ class Calls:
     def _run(self, turn: Turn) -> None:
         """Run a turn on a worker's thread: evaluate, commit, and report how it went."""
         began_s, call = time.perf_counter(), turn.task.call
-        cpu_began_s = self._cpu_time.of_thread_s()
+        cpu_began_s = self._cpu_time.at_begin_s()
         paths = tuple(self._queries.path_of(unit) for unit in turn.units)
         chosen = dict(call.orders)
         orders = {
@@ -178,8 +178,8 @@ class Calls:
         ended_s, committed_at_s = time.perf_counter(), self._now_s()
         if not turn.end():
             return  # abandoned, and settled already
-        cpu_s = self._cpu_s(turn, lane, cpu_began_s)
         samples = [] if self.stopping else self._executor.sampled(turn.units, work)
+        cpu_s = self._cpu_s(turn, lane, cpu_began_s)
         with self._settling:
             turn.task.lane = lane or turn.task.lane
             turn.task.seconds += time.perf_counter() - began_s

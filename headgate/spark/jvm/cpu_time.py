@@ -1,6 +1,7 @@
 """The CPU time that calls take: in the worker's thread, in its thread of the JVM, and in tasks."""
 
 import logging
+import threading
 import time
 from typing import Any
 
@@ -28,6 +29,7 @@ class CpuTime:
     def __init__(self, session: SparkSession) -> None:
         context: Any = session.sparkContext
         self._java: Any = None
+        self._last = threading.local()
         if not isinstance(context._gateway, ClientServer):
             return
         try:
@@ -42,9 +44,19 @@ class CpuTime:
         if self._java is None:
             return None
         try:
-            return time.thread_time() + int(self._java.ofThread()) / 1e9
+            self._last.jvm_s = int(self._java.ofThread()) / 1e9
         except NO_ANSWER:
             return None
+        return time.thread_time() + float(self._last.jvm_s)
+
+    def at_begin_s(self) -> float | None:
+        """Return `of_thread_s` at the begin of a call, without asking the JVM again.
+
+        A worker's thread of the JVM does nothing between two calls.
+        """
+        if self._java is None or not hasattr(self._last, "jvm_s"):
+            return self.of_thread_s()
+        return time.thread_time() + float(self._last.jvm_s)
 
     def of_jobs_s(self, tag: str) -> float:
         """Return the CPU time of the tasks of jobs with a tag since the last call of this."""
