@@ -51,7 +51,7 @@ class Changes:
         store = self._store
         store.schemas[stream.name] = schema
         new = not self.has_stream(number)
-        stream_log = store.logs.get(stream.name) or store.log_of(stream)
+        stream_log = store.log_again(stream)
         begin = self._parts.ingest.prepare(number, stream, stream_log)
         store.sweep()
         store.logs[stream.name] = stream_log
@@ -98,6 +98,8 @@ class Changes:
             self.refuse_old_results(paths[-1:])
         else:
             refuse_old_results(self._journal, paths)
+        name = paths[-1].query.name
+        sink_before = self._sinks.get(name)
         # In the order of the network: a timeline comes after the streams that it merges.
         opened = [
             number
@@ -112,8 +114,7 @@ class Changes:
                 if not stream.of:
                     self._store.schemas[stream.name] = schemas[stream.name]
                 self._store.open(stream, partial(self._parts.arrivals.put_named, stream.name))
-            sink = self._sinks.create(paths[-1])
-            self._sinks[paths[-1].query.name] = sink
+            self._sinks[name] = self._sinks.create(paths[-1])
             statistics: dict[str, QueryStatistics] = {}
             for path in paths if budget_s else ():
                 statistics |= self._parts.warm_up.of_one(path, budget_s / len(paths))
@@ -122,13 +123,16 @@ class Changes:
             # The scheduler does not know its streams: the next query gets their numbers.
             for number in opened:
                 self._store.close(network.streams[number].name)
-            self._sinks.pop(paths[-1].query.name, None)
+            if sink_before is None:
+                self._sinks.pop(name, None)
+            else:  # of the version that stays
+                self._sinks[name] = sink_before
             self.arrange(self._members.paths)
             raise
         for number in opened:
-            name = network.streams[number].name
-            if name in self._store.timelines:
-                self._store.timelines[name].publish()
+            stream_name = network.streams[number].name
+            if stream_name in self._store.timelines:
+                self._store.timelines[stream_name].publish()
             elif trains_by_stream[number]:
                 self._parts.arrivals.put(number, *trains_by_stream[number])
         self._parts.derived.catch_up()
@@ -260,7 +264,6 @@ class Changes:
         members, path = self._members, self._members.path_of(unit)
         name = path.query.name
         self._executor.commits.renames.forget(name)
-        Cursors(self._journal).forget(name)
         self._executor.forget(name)
         self._executor.rules.forget(name)
         self._sinks[name].close()
@@ -270,7 +273,9 @@ class Changes:
             if segment.into is not None:
                 self._store.remove(segment.into)
                 self._parts.derived.forget(segment.into)
-        self._store.sweep()
+        # Last: a query that a crash leaves without a cursor would begin anew, beside its results.
+        Cursors(self._journal).forget(name)
+        self._store.sweep(opened=False)
         for number in segments:
             self._parts.calls.attempts.pop(number, None)
         self.unplanned -= segments

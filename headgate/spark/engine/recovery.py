@@ -68,6 +68,8 @@ def recover(
     replaced = [file for file, _ in intents.replaced()]
     for (step, query), files in intents.unconfirmed().items():
         sink = sinks.get(query)
+        if sink is not None and sink.folder.absolute() != files[0][0].parent.parent.absolute():
+            sink = None  # of another version: nothing writes to this folder in this run
         try:
             for temporary, final in files:
                 undone += finish(query, temporary, final, sink.access if sink else PRIVATE)

@@ -34,7 +34,7 @@ class Repairs:
         path = self._members.path_of(unit)
         sink = self._sinks[path.query.name]
         sink.settle()
-        if sink.waiting_bytes:
+        if sink.waiting_bytes or self._executor.commits.renames.hides(path.query.name):
             raise QueryRefused(
                 query=path.query.name, clause="sink", reason="has not taken all results yet",
                 fix="alter the query once they have arrived",
@@ -81,6 +81,7 @@ class Repairs:
                     )  # fmt: skip
             Cursors(self._journal).pause(name, False)
             self._parts.reached("query resumed")
+            self._executor.commits.renames.hand_to(name, sink)
             sink.resume()
             self._parts.publisher.adopt(name)
             self._changes.unplanned.difference_update(segments)
