@@ -97,7 +97,7 @@ def open_engine(
         for path in network.paths:
             store.keep_for(path)
         engine_session = own_session(session)
-        sinks = RunSinks(engine_session, journal, state, deliver, budget, reached, access)
+        sinks = RunSinks(engine_session, state, deliver, budget, reached, access)
         ends = [path for path in network.paths if path.first_of is None]
         refuse_old_results(journal, ends)
         Cursors(journal).refuse_other_texts({path.query.name: path.query.sql for path in ends})

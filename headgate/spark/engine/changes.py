@@ -19,7 +19,6 @@ from headgate.model.query import QueryStatistics
 from headgate.spark.engine.parts import Parts
 from headgate.spark.engine.recovery import refuse_old_results, resumed
 from headgate.spark.journal.cursors import Cursors
-from headgate.spark.journal.journal_rows import Train
 
 Leave = Callable[[int, set[int]], None]
 """What is done with a query that is quiet: its last unit, and all of its units."""
@@ -118,7 +117,7 @@ class Changes:
             statistics: dict[str, QueryStatistics] = {}
             for path in paths if budget_s else ():
                 statistics |= self._parts.warm_up.of_one(path, budget_s / len(paths))
-            trains_by_stream = self._join(network, units, opened, statistics, make_way)
+            self._join(network, units, opened, statistics, make_way)
         except BaseException:
             # The scheduler does not know its streams: the next query gets their numbers.
             for number in opened:
@@ -130,11 +129,9 @@ class Changes:
             self.arrange(self._members.paths)
             raise
         for number in opened:
-            stream_name = network.streams[number].name
-            if stream_name in self._store.timelines:
-                self._store.timelines[stream_name].publish()
-            elif trains_by_stream[number]:
-                self._parts.arrivals.put(number, *trains_by_stream[number])
+            timeline = self._store.timelines.get(network.streams[number].name)
+            if timeline is not None:
+                timeline.publish()
         self._parts.derived.catch_up()
 
     def _join(
@@ -144,11 +141,10 @@ class Changes:
         opened: Sequence[int],
         statistics: Mapping[str, QueryStatistics],
         make_way: Callable[[Path], None] | None,
-    ) -> dict[int, list[Train]]:
-        """Have the loop add a query; return the trains in the log of the streams it has opened."""
+    ) -> None:
+        """Have the loop add a query; the scheduler gets the trains of its streams with it."""
         paths = [network.path_of(unit) for unit in units]
         names = {number: network.streams[number].name for number in opened}
-        trains_by_stream: dict[int, list[Train]] = {}
 
         def change() -> list[Event]:
             if make_way is not None:
@@ -167,14 +163,17 @@ class Changes:
                 for number, name in names.items()
                 if not self.has_stream(number)
             }
-            # Before the scheduler knows the query that fills these streams: then more come.
-            for number, name in names.items():
-                trains_by_stream[number] = self._journal.trains(name)
-            return [self.switch(network, cursors, first_trains, statistics)]
+            event = self.switch(network, cursors, first_trains, statistics)
+            # At once: the query that fills these streams may add more from now on.
+            arrivals = [
+                self._parts.arrivals.event_of(number, trains)
+                for number, name in names.items()
+                if name in self._store.logs and (trains := self._journal.trains(name))
+            ]
+            return [event, *arrivals]
 
         self.arrange(self._members.present(network, units).paths)
         self._parts.requests.ask(change)
-        return trains_by_stream
 
     def reclassify(self, network: Network) -> None:
         """Switch to a network in which producers have other readers, so perhaps another class."""

@@ -1,8 +1,6 @@
 """The sinks of a run: created, resumed and closed together."""
 
-import errno
 import logging
-import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path as File
@@ -13,8 +11,6 @@ from headgate.access import PRIVATE, Access
 from headgate.errors import QueryRefused
 from headgate.model.network.network import Path
 from headgate.model.query import Deliver
-from headgate.spark.journal.intents import Intents
-from headgate.spark.journal.journal import Journal
 from headgate.spark.log.budget import Budget
 from headgate.spark.sinks.files.file_sink import FileSink
 from headgate.spark.sinks.outbox import LAST_S
@@ -40,7 +36,6 @@ class RunSinks(dict[str, FileSink]):
     def __init__(
         self,
         session: SparkSession,
-        journal: Journal,
         state: File,
         deliver: Mapping[str, Deliver],
         budget: Budget,
@@ -49,8 +44,7 @@ class RunSinks(dict[str, FileSink]):
     ) -> None:
         super().__init__()
         self._access = access
-        self._session, self._journal = session, journal
-        self._state, self._deliver = state, deliver
+        self._session, self._state, self._deliver = session, state, deliver
         self._budget, self._reached = budget, reached
         self.unusable: dict[str, QueryRefused] = {}
         """The queries that do not run, as their folders cannot be written, and why."""
@@ -72,18 +66,16 @@ class RunSinks(dict[str, FileSink]):
                 sink.access = self._access
                 with suppress(OSError):
                     sink.gather(settings)
-                is_away = isinstance(refused.__cause__, FileNotFoundError)
-                fix = refused.fix if is_away else "make it writable, with free space on its disk"
                 self.unusable[name] = QueryRefused(
                     query=name, clause=refused.clause, reason=refused.reason,
-                    fix=f"{fix}, then run `headgate restart {name}`",
+                    fix="make it writable, with free space on its disk, then run"
+                    f" `headgate restart {name}`",
                 )  # fmt: skip
                 log.warning("%s", self.unusable[name])
 
     def create(self, path: Path) -> FileSink:
         """Return a new sink for a query's last path; the caller adds it."""
         name = path.query.name
-        self._refuse_away(path)
         sink = sink_of(
             path, self._session, self._state, self._deliver.get(name), self._reached,
             lambda: self.disk_bytes <= self._budget.outbox_bytes, self._access,
@@ -91,23 +83,6 @@ class RunSinks(dict[str, FileSink]):
         if (before := self.get(name)) is not None:
             sink.follow(before)
         return sink
-
-    def _refuse_away(self, path: Path) -> None:
-        """Refuse a query whose folder is gone, though a committed result is hidden in it.
-
-        A new folder in its place would hide for good what a disk has that is not mounted now.
-        """
-        folder = File(path.query.sink.path)
-        if not path.query.sink.has_files or folder.is_dir():
-            return
-        for (_, query), files in Intents(self._journal).unconfirmed().items():
-            if query == path.query.name and files[0][0].is_relative_to(folder):
-                raise QueryRefused(
-                    query=query,
-                    clause=f"sink path {str(folder)!r}",
-                    reason=f"is gone, and a result that is committed with it: {files[0][1]}",
-                    fix="mount or restore the directory, or create it to go on without the result",
-                ) from FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
 
     @property
     def memory_bytes(self) -> int:
