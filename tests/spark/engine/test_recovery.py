@@ -24,7 +24,7 @@ def test_results_that_wait_for_delivery_are_not_left_behind_by_another_sink(
     outbox.mkdir(parents=True)
     (outbox / "000000000000-000000000000.parquet").touch()
     files = path_with(Sink(path=str(tmp_path / "results")))
-    with pytest.raises(RecoveryRefused, match="1 of them in .*q, and a sink that delivers nothing"):
+    with pytest.raises(RecoveryRefused, match="and a sink that delivers nothing"):
         refuse_old_results(journal, [files])
     refuse_old_results(journal, [path_with(Sink(format="console"))])
     (outbox / "000000000000-000000000000.parquet").unlink()

@@ -148,8 +148,9 @@ class Publisher:
             try:
                 if file.stat().st_mtime_ns == modified_ns:
                     file.unlink()
-            except FileNotFoundError:
-                pass  # somebody else has removed it
+            except FileNotFoundError:  # somebody else has removed it, unless its folder is away
+                if not file.parent.is_dir():
+                    continue
             except OSError as error:
                 log.info("the replaced file %s stays: %s", file, error)
                 continue
@@ -218,6 +219,7 @@ class Publisher:
         if not inputs:
             return None
         try:
+            collected.folder.stat()  # what is away is not removed
             replaced = _modified(inputs)
             collected.remove([file for file in inputs if file not in replaced])
             # A sink of another format may have left the first ones.

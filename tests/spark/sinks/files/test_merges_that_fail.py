@@ -13,9 +13,12 @@ import headgate as hg
 from headgate.access import PRIVATE
 from headgate.result_files import visible
 from headgate.spark.engine.recovery import recover
+from headgate.spark.journal.intents import Intents
 from headgate.spark.journal.journal import Journal
 from headgate.spark.sinks.files import compaction
 from headgate.spark.sinks.files.file_sink import FileSink
+from headgate.spark.sinks.files.publisher import Publisher
+from headgate.spark.sinks.files.renames import Renames
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +68,43 @@ def test_a_merge_that_fails_leaves_no_hidden_file(tmp_path: File) -> None:
     assert list((tmp_path / "out" / "_unfinished").iterdir()) == []
     assert len(list((tmp_path / "out" / "_collected").iterdir())) == 2
     run.end()
+
+
+def test_collected_results_whose_folder_is_away_for_a_while_become_visible_afterwards(
+    tmp_path: File, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, aside = tmp_path / "out", tmp_path / "aside"
+    run = Run(tmp_path, hg.Sink(path=str(folder), commit_every_s=60.0))
+    run.take(0)
+    folder.rename(aside)
+    run.publisher.publish(["q"])
+    assert "query 'q': its results cannot become visible, and it is tried again" in caplog.text
+    aside.rename(folder)
+    run.publisher.publish(["q"])
+    assert numbers_in(folder) == numbers_of(0)
+    run.end()
+
+
+def test_what_a_merge_has_replaced_is_not_forgotten_while_its_folder_is_away(
+    tmp_path: File,
+) -> None:
+    folder, aside = tmp_path / "out", tmp_path / "aside"
+    sink = hg.Sink(path=str(folder), commit_every_s=60.0)
+    first = Run(tmp_path, sink, CrashAt("merge journalled", 0))
+    with suppress(Crash):
+        first()
+    first.end()
+    folder.rename(aside)
+    journal = Journal(tmp_path / "state")
+    intents = Intents(journal)
+    renames = Renames(intents, lambda point: None)
+    Publisher(intents, renames, {}, lambda point: None).remove_replaced()
+    journal.close()
+    aside.rename(folder)
+    second = Run(tmp_path, sink)
+    second(4)
+    assert numbers_in(folder) == numbers_of(0, 1, 2, 3)
+    second.end()
 
 
 def test_a_sink_that_is_replaced_during_a_compaction_keeps_every_line_of_the_manifest(
