@@ -272,6 +272,27 @@ def test_a_query_that_has_failed_stays_one_when_its_next_version_is_refused(
     same(gate, tmp_path / "source", {"bad": folder}, hot=HOT, bad=ALL)
 
 
+def test_a_query_is_not_altered_while_its_collected_results_cannot_become_visible(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = tmp_path / "state/results/hot"
+    offered = write_readings(tmp_path / "source", files=1, rows=50)
+    gate = gate_over(spark, tmp_path, {"dry": ("N", DRY)})
+    gate.add_query(Query(name="hot", sql=HOT, query_class="H", sink=Sink(commit_every_s=3600.0)))
+    gate.start()
+    consume(gate, offered)
+    (folder / "_unfinished").rename(tmp_path / "aside")
+    (folder / "_unfinished").touch()  # not even root can write there
+    with pytest.raises(QueryRefused):
+        gate.alter_query("hot", sql=ALL)
+    (folder / "_unfinished").unlink()
+    (tmp_path / "aside").rename(folder / "_unfinished")
+    gate.restart_query("hot")
+    assert gate.alter_query("hot", sql=ALL) == 2
+    gate.stop()
+    same(gate, tmp_path / "source", dry=DRY, hot=HOT)
+
+
 def test_a_query_is_not_restarted_beside_a_folder_that_is_away_with_its_results(
     spark: SparkSession, tmp_path: Path
 ) -> None:

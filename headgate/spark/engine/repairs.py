@@ -34,7 +34,9 @@ class Repairs:
         path = self._members.path_of(unit)
         sink = self._sinks[path.query.name]
         sink.settle()
-        if sink.waiting_bytes or self._executor.commits.renames.hides(path.query.name):
+        hidden = self._executor.commits.renames.hides(path.query.name)
+        hidden |= sink.collected is not None and bool(sink.collected.waiting())
+        if sink.waiting_bytes or hidden:
             raise QueryRefused(
                 query=path.query.name, clause="sink", reason="has not taken all results yet",
                 fix="alter the query once they have arrived",
