@@ -1,5 +1,6 @@
 """Queries are paused, restarted and altered while others run, and every version is right."""
 
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -248,3 +249,81 @@ def test_a_version_goes_on_in_the_next_run_if_that_has_its_text(
     later = expected_rows(f"{ALL} WHERE ts >= to_timestamp(1)", source)
     assert committed_rows(tmp_path / "state/results/a.v2") == later
     assert keys == ["called/0-0", "called.v2/1-1", "called.v2/2-2"]
+
+
+def test_a_query_that_has_failed_stays_one_when_its_next_version_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    offered = write_readings(tmp_path / "source", files=1, rows=50)
+    bad = "SELECT CAST(location AS INT) AS n FROM sensors"
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT), "bad": ("N", bad)})
+    gate.start()
+    until(lambda: gate.query("bad").exception() is not None, gate)
+    folder = tmp_path / "state/results/bad.v2"
+    folder.write_text("in the way")
+    with pytest.raises(QueryRefused, match="cannot be written"):
+        gate.alter_query("bad", sql=ALL)
+    folder.unlink()
+    assert gate.query("bad").state == "FAILED"
+    assert gate.alter_query("bad", sql=ALL) == 2
+    consume(gate, offered)
+    gate.stop()
+    balanced(gate)
+    same(gate, tmp_path / "source", {"bad": folder}, hot=HOT, bad=ALL)
+
+
+def test_a_query_is_not_altered_while_its_collected_results_cannot_become_visible(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = tmp_path / "state/results/hot"
+    offered = write_readings(tmp_path / "source", files=1, rows=50)
+    gate = gate_over(spark, tmp_path, {"dry": ("N", DRY)})
+    gate.add_query(Query(name="hot", sql=HOT, query_class="H", sink=Sink(commit_every_s=3600.0)))
+    gate.start()
+    consume(gate, offered)
+    (folder / "_unfinished").rename(tmp_path / "aside")
+    (folder / "_unfinished").touch()  # not even root can write there
+    with pytest.raises(QueryRefused):
+        gate.alter_query("hot", sql=ALL)
+    (folder / "_unfinished").unlink()
+    (tmp_path / "aside").rename(folder / "_unfinished")
+    gate.restart_query("hot")
+    assert gate.alter_query("hot", sql=ALL) == 2
+    gate.stop()
+    same(gate, tmp_path / "source", dry=DRY, hot=HOT)
+
+
+def test_a_query_is_not_restarted_beside_a_folder_that_is_away_with_its_results(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder, aside = tmp_path / "state/results/all", tmp_path / "aside"
+    away = threading.Event()
+
+    def reached(point: str) -> None:
+        second = (folder / "_unfinished").glob("*-000000000001-*")
+        if point == "step journalled" and any(second):
+            folder.rename(aside)
+            away.set()
+
+    offered = write_readings(tmp_path / "source", files=1, rows=50)
+    queries = {"hot": ("H", HOT), "all": ("H", ALL)}
+    gate = gate_over(spark, tmp_path, queries, reached=reached)
+    gate.start()
+    consume(gate, offered)
+    offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=1)
+    assert away.wait(60)
+    consume(gate, offered)
+    with pytest.raises(QueryRefused, match="is away, with results that are committed"):
+        gate.restart_query("all")
+    assert gate.query("all").state == "FAILED"
+    with pytest.raises(QueryRefused, match="has not taken all results yet"):
+        gate.alter_query("all", sql=DRY)
+    assert not folder.exists()
+    aside.rename(folder)
+    until(lambda: committed_rows(folder).total() == offered, gate)
+    gate.restart_query("all")
+    offered += write_readings(tmp_path / "source", files=1, rows=50, first_file=2)
+    consume(gate, offered)
+    gate.stop()
+    balanced(gate)
+    same(gate, tmp_path / "source", hot=HOT, all=ALL)

@@ -182,3 +182,30 @@ def test_what_cannot_be_cut_is_refused(spark: SparkSession, tmp_path: Path) -> N
     with pytest.raises(QueryRefused, match="query 'x': cut is possible only between a condition"):
         gate.add_query(Query(name="x", sql="SELECT * FROM sensors", query_class="H", cut=True))
     gate.stop()
+
+
+def test_the_next_version_of_a_query_is_cut_by_the_next_run_and_goes_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def gate_of(sql: str) -> Headgate:
+        gate = gate_over(spark, tmp_path, PLAIN)
+        gate.add_query(Query(name="hot", sql=sql, query_class="H", cut=True))
+        return gate
+
+    source, text = tmp_path / "source", CUT["hot"].replace("> 30", "> 20")
+    offered = write_readings(source, files=2, rows=30)
+    gate = gate_of(CUT["hot"])
+    gate.start()
+    consume(gate, offered)
+    gate.alter_query("hot", sql=text, start_from="oldest")
+    offered += write_readings(source, files=1, rows=30, first_file=2)
+    consume(gate, offered)
+    gate.stop()
+    gate = gate_of(text)
+    gate.start()
+    offered += write_readings(source, files=1, rows=30, first_file=3)
+    consume(gate, offered)
+    gate.stop()
+    balanced(gate)
+    rows = committed_rows(tmp_path / "state/results/hot.v2")
+    assert rows == expected_rows(text, source)

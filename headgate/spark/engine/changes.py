@@ -19,7 +19,6 @@ from headgate.model.query import QueryStatistics
 from headgate.spark.engine.parts import Parts
 from headgate.spark.engine.recovery import refuse_old_results, resumed
 from headgate.spark.journal.cursors import Cursors
-from headgate.spark.journal.journal_rows import Train
 
 Leave = Callable[[int, set[int]], None]
 """What is done with a query that is quiet: its last unit, and all of its units."""
@@ -51,7 +50,7 @@ class Changes:
         store = self._store
         store.schemas[stream.name] = schema
         new = not self.has_stream(number)
-        stream_log = store.logs.get(stream.name) or store.log_of(stream)
+        stream_log = store.log_again(stream)
         begin = self._parts.ingest.prepare(number, stream, stream_log)
         store.sweep()
         store.logs[stream.name] = stream_log
@@ -98,6 +97,8 @@ class Changes:
             self.refuse_old_results(paths[-1:])
         else:
             refuse_old_results(self._journal, paths)
+        name = paths[-1].query.name
+        sink_before = self._sinks.get(name)
         # In the order of the network: a timeline comes after the streams that it merges.
         opened = [
             number
@@ -112,25 +113,25 @@ class Changes:
                 if not stream.of:
                     self._store.schemas[stream.name] = schemas[stream.name]
                 self._store.open(stream, partial(self._parts.arrivals.put_named, stream.name))
-            sink = self._sinks.create(paths[-1])
-            self._sinks[paths[-1].query.name] = sink
+            self._sinks[name] = self._sinks.create(paths[-1])
             statistics: dict[str, QueryStatistics] = {}
             for path in paths if budget_s else ():
                 statistics |= self._parts.warm_up.of_one(path, budget_s / len(paths))
-            trains_by_stream = self._join(network, units, opened, statistics, make_way)
+            self._join(network, units, opened, statistics, make_way)
         except BaseException:
             # The scheduler does not know its streams: the next query gets their numbers.
             for number in opened:
                 self._store.close(network.streams[number].name)
-            self._sinks.pop(paths[-1].query.name, None)
+            if sink_before is None:
+                self._sinks.pop(name, None)
+            else:  # of the version that stays
+                self._sinks[name] = sink_before
             self.arrange(self._members.paths)
             raise
         for number in opened:
-            name = network.streams[number].name
-            if name in self._store.timelines:
-                self._store.timelines[name].publish()
-            elif trains_by_stream[number]:
-                self._parts.arrivals.put(number, *trains_by_stream[number])
+            timeline = self._store.timelines.get(network.streams[number].name)
+            if timeline is not None:
+                timeline.publish()
         self._parts.derived.catch_up()
 
     def _join(
@@ -140,11 +141,10 @@ class Changes:
         opened: Sequence[int],
         statistics: Mapping[str, QueryStatistics],
         make_way: Callable[[Path], None] | None,
-    ) -> dict[int, list[Train]]:
-        """Have the loop add a query; return the trains in the log of the streams it has opened."""
+    ) -> None:
+        """Have the loop add a query; the scheduler gets the trains of its streams with it."""
         paths = [network.path_of(unit) for unit in units]
         names = {number: network.streams[number].name for number in opened}
-        trains_by_stream: dict[int, list[Train]] = {}
 
         def change() -> list[Event]:
             if make_way is not None:
@@ -163,14 +163,17 @@ class Changes:
                 for number, name in names.items()
                 if not self.has_stream(number)
             }
-            # Before the scheduler knows the query that fills these streams: then more come.
-            for number, name in names.items():
-                trains_by_stream[number] = self._journal.trains(name)
-            return [self.switch(network, cursors, first_trains, statistics)]
+            event = self.switch(network, cursors, first_trains, statistics)
+            # At once: the query that fills these streams may add more from now on.
+            arrivals = [
+                self._parts.arrivals.event_of(number, trains)
+                for number, name in names.items()
+                if name in self._store.logs and (trains := self._journal.trains(name))
+            ]
+            return [event, *arrivals]
 
         self.arrange(self._members.present(network, units).paths)
         self._parts.requests.ask(change)
-        return trains_by_stream
 
     def reclassify(self, network: Network) -> None:
         """Switch to a network in which producers have other readers, so perhaps another class."""
@@ -260,7 +263,6 @@ class Changes:
         members, path = self._members, self._members.path_of(unit)
         name = path.query.name
         self._executor.commits.renames.forget(name)
-        Cursors(self._journal).forget(name)
         self._executor.forget(name)
         self._executor.rules.forget(name)
         self._sinks[name].close()
@@ -270,7 +272,9 @@ class Changes:
             if segment.into is not None:
                 self._store.remove(segment.into)
                 self._parts.derived.forget(segment.into)
-        self._store.sweep()
+        # Last: a query that a crash leaves without a cursor would begin anew, beside its results.
+        Cursors(self._journal).forget(name)
+        self._store.sweep(opened=False)
         for number in segments:
             self._parts.calls.attempts.pop(number, None)
         self.unplanned -= segments

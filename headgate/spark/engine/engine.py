@@ -167,7 +167,7 @@ class SparkEngine:
             self.loop_s += time.perf_counter() - self._returned_at_s
         try:
             self.changes.settle_leaving()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             self.log_space.warn(error)
         event = self._wait(wake_at_s)
         self._calls.note(event)

@@ -68,6 +68,8 @@ def recover(
     replaced = [file for file, _ in intents.replaced()]
     for (step, query), files in intents.unconfirmed().items():
         sink = sinks.get(query)
+        if sink is not None and sink.folder.absolute() != files[0][0].parent.parent.absolute():
+            sink = None  # of another version: nothing writes to this folder in this run
         try:
             for temporary, final in files:
                 undone += finish(query, temporary, final, sink.access if sink else PRIVATE)
@@ -149,6 +151,7 @@ def refuse_old_results(journal: Journal, paths: Iterable[Path]) -> None:
     cursors = Cursors(journal)
     for path in paths:
         name, sink = path.query.name, path.query.sink
+        _refuse_undelivered(path, journal.state / "outbox" / name)
         if not sink.has_files or not File(sink.path).is_dir():
             continue
         try:
@@ -172,6 +175,19 @@ def refuse_old_results(journal: Journal, paths: Iterable[Path]) -> None:
                 fix="move or remove the folder, or give the query another name or `sink.path`:"
                 " its results would mix with the old ones",
             )
+
+
+def _refuse_undelivered(path: Path, outbox: File) -> None:
+    """Refuse a query that delivers nothing, but has results that wait for delivery."""
+    if not path.query.sink.has_files and path.into is None:
+        return  # its sink takes them
+    if waiting := list(outbox.glob("*.parquet")):
+        raise RecoveryRefused(
+            subject=f"query '{path.query.name}'",
+            expected="a sink that takes the results of the last run that have not arrived",
+            found=f"{len(waiting)} of them in {outbox}, and a sink that delivers nothing",
+            fix="restore the sink until they have arrived, or move them away to give them up",
+        )
 
 
 def _refuse_newer_results(path: Path, files: Iterable[str], end: int) -> None:

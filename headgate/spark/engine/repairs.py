@@ -34,7 +34,9 @@ class Repairs:
         path = self._members.path_of(unit)
         sink = self._sinks[path.query.name]
         sink.settle()
-        if sink.waiting_bytes:
+        hidden = self._executor.commits.renames.hides(path.query.name)
+        hidden |= sink.collected is not None and bool(sink.collected.waiting())
+        if sink.waiting_bytes or hidden:
             raise QueryRefused(
                 query=path.query.name, clause="sink", reason="has not taken all results yet",
                 fix="alter the query once they have arrived",
@@ -57,7 +59,9 @@ class Repairs:
         segments = members.segments_of(unit)
         paths = [members.path_of(segment) for segment in segments]
         refuse_old_results(self._journal, paths[-1:])
-        name, sink = paths[-1].query.name, self._sinks.create(paths[-1])
+        name = paths[-1].query.name
+        self._refuse_away(name)
+        sink = self._sinks.create(paths[-1])
         self._sinks.unusable.pop(name, None)
         if (old_sink := self._sinks.pop(name, None)) is not None:
             old_sink.close()
@@ -81,12 +85,24 @@ class Repairs:
                     )  # fmt: skip
             Cursors(self._journal).pause(name, False)
             self._parts.reached("query resumed")
+            self._executor.commits.renames.hand_to(name, sink)
             sink.resume()
             self._parts.publisher.adopt(name)
             self._changes.unplanned.difference_update(segments)
             return [self._changes.switch(members.network, cursors, {}, {})]
 
         self._parts.requests.ask(change)
+
+    def _refuse_away(self, query: str) -> None:
+        """Refuse to make a folder again while results that it holds wait to be made visible."""
+        sink = self._sinks.get(query)
+        if sink is None or sink.folder.is_dir() or not self._executor.commits.renames.hides(query):
+            return
+        raise QueryRefused(
+            query=query, clause=f"sink path {str(sink.folder)!r}",
+            reason="is away, with results that are committed and not visible yet",
+            fix="restore the directory, or create an empty one to give up what it held",
+        )  # fmt: skip
 
     def _make_way(self, unit: int, new: Path) -> None:
         """Release what the version of a query holds that another one replaces."""

@@ -75,11 +75,14 @@ class RunSinks(dict[str, FileSink]):
 
     def create(self, path: Path) -> FileSink:
         """Return a new sink for a query's last path; the caller adds it."""
-        taker = self._deliver.get(path.query.name)
-        return sink_of(
-            path, self._session, self._state, taker, self._reached,
+        name = path.query.name
+        sink = sink_of(
+            path, self._session, self._state, self._deliver.get(name), self._reached,
             lambda: self.disk_bytes <= self._budget.outbox_bytes, self._access,
         )  # fmt: skip
+        if (before := self.get(name)) is not None:
+            sink.follow(before)
+        return sink
 
     @property
     def memory_bytes(self) -> int:

@@ -19,7 +19,7 @@ class Upkeep:
         self._jvm_watch = parts.jvm
         self._ingest, self._store, self._calls = parts.ingest, parts.store, parts.calls
         self._executor, self._budget, self._clock = parts.executor, parts.budget, parts.clock
-        self._due_at_s = 0.0
+        self._derived, self._due_at_s = parts.derived, 0.0
         self.failures: list[HeadgateError] = []
         """Why sources have died."""
 
@@ -39,6 +39,8 @@ class Upkeep:
         self._ingest.watch()
         for timeline in list(self._store.timelines.values()):
             timeline.tick(self._clock.now_s())
+        if self._derived.is_behind:
+            self._derived.catch_up()
         self._calls.look_after()
         self._executor.commits.renames.try_again()
         if max(self._budget.memory, self._budget.held) >= SPARE:

@@ -92,18 +92,24 @@ class Store:
         self.logs.pop(stream, None)
         self._unswept.pop(stream, None)
 
-    def sweep(self) -> None:
+    def sweep(self, *, opened: bool = True) -> None:
         """Remove the files that opened and removed logs have no use for.
 
         Nothing is removed before this call, since an opened log may belong to a start, or to a
         query, that is refused.
+
+        Args:
+            opened: False if only logs that were removed are meant, as another thread may be about
+                to open one.
         """
-        for stream, stream_log in self._unswept.items():
+        for stream, stream_log in list(self._unswept.items()):
             if stream_log is None:
                 remove(self._state / "log" / stream)
-            else:
+            elif opened:
                 stream_log.sweep()
-        self._unswept.clear()
+            else:
+                continue
+            self._unswept.pop(stream, None)
 
     def reopen(self, stream: str) -> None:
         """Reopen the log of a stream whose trains the journal has dropped."""
@@ -155,9 +161,28 @@ class Store:
             self._access,
         )  # fmt: skip
         self._unswept[stream.name] = log
+        self._follow(stream, log)
+        return log
+
+    def log_again(self, stream: Stream) -> StreamLog:
+        """Return the log of a stream that is new, or was dropped and comes back.
+
+        It may come back with another event time or lateness. Nobody reads it at that moment.
+        """
+        log = self.logs.get(stream.name)
+        if log is None:
+            return self.log_of(stream)
+        self._follow(stream, log)
+        self.streams[stream.name] = stream
+        for timeline in self.timelines_of(stream.name):
+            timeline.redefine(stream)
+        return log
+
+    def _follow(self, stream: Stream, log: StreamLog) -> None:
+        """Put late tuples of a stream where it says."""
+        self._late.pop(stream.name, None)
         if stream.late_path is not None:
             self._late[stream.name] = LateTuples(stream.late_path, log, self._access)
-        return log
 
     def _refuse_other(self, stream: Stream) -> None:
         """Refuse to fill a source's log by a query, or a query's log by a source."""

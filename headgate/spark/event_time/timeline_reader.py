@@ -56,6 +56,13 @@ class TimelineReader:
         reader.open_sessions, reader._is_good = self.open_sessions, is_good
         return reader
 
+    def redefine(self, stream: Stream) -> None:
+        """Take the event time and the lateness of a stream that comes back from its definition."""
+        with self._lock:
+            _, log = self._sources[stream.name]
+            self._sources = {**self._sources, stream.name: (stream, log)}
+            self._times[stream.name] = TrainTimes(stream, log)
+
     def trains_between(self, first: int, end: int) -> list[Entry]:
         """Return its trains first, ..., end − 1 that have tuples in the log."""
         return [

@@ -214,8 +214,8 @@ class Cursors:
         """
         rows = self._journal.read(
             "SELECT query, stream, tuples_in, tuples_out,"
-            " (SELECT COALESCE(SUM(t.tuples), 0) FROM trains t"
-            "   WHERE t.stream = c.stream AND t.number >= c.next_train) FROM cursors c", ()
+            " (SELECT COALESCE(SUM(t.tuples), 0) FROM trains t WHERE t.stream = c.stream"
+            "   AND t.number >= c.next_train AND t.kept) FROM cursors c", ()
         )  # fmt: skip
         by_query = {query: (stream, *counts) for query, stream, *counts in rows}
         cut = _cut({query: values[0] for query, values in by_query.items()})
@@ -240,7 +240,8 @@ class Cursors:
     def accounts(self) -> dict[str, Account]:
         """Return every query's account: how many tuples arrived, and what has become of them.
 
-        Each term is counted independently, so that a wrong sum reveals a mistake.
+        Each term is counted independently, so that a wrong sum reveals a mistake. What retention
+        has dropped before a query that does not run could read it is missed already.
         """
         rows = self._journal.read(
             "SELECT query, stream, first_tuple, delivered, tuples_in - delivered - late - dead,"
@@ -248,15 +249,18 @@ class Cursors:
             " (SELECT COALESCE(MAX(t.first_tuple + t.tuples), 0) FROM trains t"
             "   WHERE t.stream = c.stream),"
             " (SELECT COALESCE(SUM(t.tuples), 0) FROM trains t"
-            "   WHERE t.stream = c.stream AND t.number >= c.next_train),"
+            "   WHERE t.stream = c.stream AND t.number >= c.next_train AND t.kept),"
             " (SELECT COALESCE(SUM(l.records - b.first_letter), 0) FROM beginnings b"
-            "   JOIN letters l ON l.stream = b.stream WHERE b.query = c.query)"
-            " FROM cursors c", ()
+            "   JOIN letters l ON l.stream = b.stream WHERE b.query = c.query),"
+            " (SELECT t.first_tuple FROM trains t WHERE t.stream = c.stream AND t.kept"
+            "   ORDER BY t.number LIMIT 1) FROM cursors c", ()
         )  # fmt: skip
         accounts, streams = {}, {}
         for row in rows:
             query, stream, first, delivered, filtered, shed, missed, late, dead = row[:9]
-            end, queued, of_streams = row[9:]
+            end, queued, of_streams, oldest = row[9:]
+            passed = first + delivered + filtered + shed + missed + late + dead
+            missed += max(0, (end if oldest is None else oldest) - passed)
             streams[query] = stream
             accounts[query] = Account(
                 end - first + of_streams, delivered, filtered, queued, shed, missed, late,

@@ -46,14 +46,15 @@ class CutCursors:
         # What the query has filtered so far counts as filtered by the first segment.
         db.execute(
             "INSERT INTO cursors (query, sql, stream, first_train, next_train, first_tuple,"
-            " tuples_in, tuples_out, delivered, shed, missed, dead)"
-            " SELECT ?, ?, stream, first_train, next_train, first_tuple,"
-            " tuples_in, delivered, delivered, shed, missed, dead FROM cursors WHERE query = ?",
+            " tuples_in, tuples_out, delivered, shed, missed, dead, version, backfill_end)"
+            " SELECT ?, ?, stream, first_train, next_train, first_tuple, tuples_in, delivered,"
+            " delivered, shed, missed, dead, version, backfill_end FROM cursors WHERE query = ?",
             (query + FIRST, first, query),
         )
         db.execute(
-            "UPDATE cursors SET stream = ?2, first_train = ?3, next_train = ?3, first_tuple = ?4,"
-            " tuples_in = delivered, shed = 0, missed = 0, dead = 0 WHERE query = ?1",
+            "UPDATE cursors SET stream = ?2, first_train = ?3, next_train = ?3,"
+            " first_tuple = ?4 - delivered, tuples_in = delivered, shed = 0, missed = 0, dead = 0"
+            " WHERE query = ?1",
             (query, query + REST, train, first_tuple),
         )
         db.execute("UPDATE beginnings SET query = ? WHERE query = ?", (query + FIRST, query))

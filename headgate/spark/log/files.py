@@ -5,7 +5,7 @@ import errno
 import os
 import shutil
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,24 +38,52 @@ def flush_all(paths: Collection[Path], missing_ok: bool = False) -> None:
     Args:
         missing_ok: whether files that are gone are skipped.
     """
-    missing = [FileNotFoundError] if missing_ok else []
+    for error in unflushed(paths).values():
+        if not (missing_ok and isinstance(error, FileNotFoundError)):
+            raise error
+
+
+def unflushed(paths: Collection[Path]) -> dict[Path, OSError]:
+    """Flush files and directories to disk; return why some could not be flushed.
+
+    The system reports an error of a disk once: what is not flushed here must be written again.
+    """
+    errors: dict[Path, OSError] = {}
     if len(paths) <= FEW or _SYNCFS is None:
         for path in paths:
-            with suppress(*missing):
+            try:
                 flush(path)
-        return
-    devices: dict[int, Path] = {}
+            except OSError as error:
+                errors[path] = error
+        return errors
+    on_device: dict[int, list[Path]] = {}
     for path in paths:
-        with suppress(*missing):
-            devices[path.stat().st_dev] = path
-    for path in devices.values():
-        descriptor = os.open(path, os.O_RDONLY)
         try:
-            if _SYNCFS(descriptor):
-                error = ctypes.get_errno()
-                raise OSError(error, os.strerror(error), str(path))
-        finally:
-            os.close(descriptor)
+            on_device.setdefault(path.stat().st_dev, []).append(path)
+        except OSError as error:
+            errors[path] = error
+    for same_disk in on_device.values():
+        for path in same_disk:
+            try:
+                _flush_device(path)
+            except FileNotFoundError as error:  # removed now; any other shows the disk
+                errors[path] = error
+                continue
+            except OSError as error:
+                errors |= dict.fromkeys(same_disk, error)
+            break
+    return errors
+
+
+def _flush_device(path: Path) -> None:
+    """Flush the file system of a file or directory."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        if _SYNCFS(descriptor):
+            error = ctypes.get_errno()
+            raise OSError(error, os.strerror(error), str(path))
+    finally:
+        os.close(descriptor)
 
 
 def put(temporary: Path, final: Path) -> None:
@@ -103,3 +131,10 @@ def remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def discard(files: Iterable[Path]) -> None:
+    """Remove files that are of no use, as far as that is possible."""
+    for file in files:
+        with suppress(OSError):
+            file.unlink()

@@ -70,11 +70,12 @@ class LateTuples:
             try:
                 self._put(train, first_tuple, np.flatnonzero(late), times)
                 self._fails = False
-            except OSError as error:
+            except (OSError, pa.ArrowException) as error:  # also of a file that is damaged
                 if not self._fails:
+                    cause = getattr(error, "strerror", None) or error
                     log.warning(
                         "queries with windows wait: late tuples of stream '%s' cannot be written"
-                        " to %s: %s", self._log.stream, self._folder, error.strerror or error,
+                        " to %s: %s", self._log.stream, self._folder, cause,
                     )  # fmt: skip
                 self._fails = True
             return not self._fails

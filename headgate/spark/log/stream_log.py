@@ -315,13 +315,15 @@ class StreamLog:
         return collected_batch(batch)
 
     def _rename(self, table: pa.Table, temporary: Path, source_batch: int) -> NewTrain:
-        final = self.path(self.next_number)
+        # The journal is asked: a thread of a run that has ended must not replace a train.
+        number = self._journal.next_train(self.stream)
+        final = self.path(number)
         self._reached("train written")
         put(temporary, final)
         self._reached("train named")
         arrived_s = table[ARRIVED_AT].to_numpy()
         train = Train(
-            number=self.next_number,
+            number=number,
             tuples=table.num_rows,
             bytes=size_of(final),
             head_arrived_at_s=float(np.min(arrived_s)),

@@ -1,5 +1,6 @@
 """The commit of what a call computed: all of it or nothing, exactly once."""
 
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as File
 
@@ -16,14 +17,16 @@ from headgate.model.network.network import Path
 from headgate.spark.journal.derived_trains import Derived, DerivedTrains
 from headgate.spark.journal.intents import Intents, Result
 from headgate.spark.journal.journal import Journal
-from headgate.spark.journal.journal_rows import NewLetters
 from headgate.spark.log.dead_letters import LetterFile, query_letters
-from headgate.spark.log.files import flush_all
+from headgate.spark.log.files import discard, unflushed
 from headgate.spark.output import Output
 from headgate.spark.sinks.derived_streams import DerivedStreams
 from headgate.spark.sinks.files.file_sink import FileSink
 from headgate.spark.sinks.files.renames import Rename, Renames
 from headgate.spark.work import Work
+
+Written = tuple[str, FileSink, tuple[tuple[File, File], ...]]
+"""A query, its sink, and the temporary and the final name of its result."""
 
 
 class Commits:
@@ -63,13 +66,15 @@ class Commits:
             late: how many tuples came too late for windows by time, and how many have no time.
         """
         results: list[Result] = []
-        written: list[tuple[str, FileSink, tuple[tuple[File, File], ...]]] = []
+        written: list[Written] = []
         derived: list[Derived] = []
         unwritten: dict[str, Exception] = {}
-        letters: list[tuple[LetterFile, NewLetters]] = []
+        letter_files: dict[str, LetterFile] = {}
         for path, output in outputs:
             count = output.table.num_rows
-            file = query_letters(self._journal, path.query.name, path.version, self._reached)
+            file = letter_files[path.query.name] = query_letters(
+                self._journal, path.query.name, path.version, self._reached
+            )
             try:
                 new_letters = file.write(output.letters)
             except OSError as error:
@@ -99,17 +104,14 @@ class Commits:
                     self.renames.check(path.query.name)
                     sink.write(output.table, temporary)
                 except OSError as error:  # concerns this query's directory alone
-                    unwritten[path.query.name] = SinkUnwritable(
-                        folder=str(sink.folder), cause=error.strerror or str(error)
-                    )
+                    discard([temporary])
+                    unwritten[path.query.name] = _unwritable(sink, error)
                     continue
                 except (pa.ArrowException, ResultsHidden, SinkBehind) as error:
                     unwritten[path.query.name] = error
                     continue
                 self._reached("result written")
                 written.append((path.query.name, sink, ((temporary, final),)))
-            if new_letters is not None:
-                letters.append((file, new_letters))
             late_counts = late if path.kind.by_time else (0, 0)
             in_time = work.tuples - sum(late_counts) - len(output.letters) - output.shed
             results.append(
@@ -127,16 +129,51 @@ class Commits:
                     output.shed,
                 )
             )
-        if not results:
-            return unwritten
         files = [temporary for *_, ((temporary, _),) in written]
-        flush_all(files if self._streams is None else files + self._streams.staged(derived))
-        self._reached("results written")
-        step = self.intents.intend(results, derived)
+        try:
+            unwritten |= self._unflushed(written, derived)
+            results = [result for result in results if result.query not in unwritten]
+            if not results:
+                return unwritten
+            self._reached("results written")
+            step = self.intents.intend(results, derived)
+        except (OSError, sqlite3.Error, LogUnwritable):
+            discard(files)  # the next attempt writes others
+            raise
         self._reached("step journalled")
-        for file, new_letters in letters:
-            file.added(new_letters)
+        for result in results:
+            if result.letters is not None:
+                letter_files[result.query].added(result.letters)
         if self._streams is not None:
             self._streams.added(derived)
-        self.renames.perform([Rename(step, *result) for result in written])
+        journaled = [result for result in written if result[0] not in unwritten]
+        self.renames.perform([Rename(step, *result) for result in journaled])
         return unwritten
+
+    def _unflushed(
+        self, written: Sequence[Written], derived: Sequence[Derived]
+    ) -> dict[str, Exception]:
+        """Flush results to disk; return why those of some queries could not be, by query.
+
+        Raises:
+            LogUnwritable: the disk of the state directory fails.
+        """
+        trains: dict[File, str] = {}
+        if self._streams is not None:
+            for addition in derived:
+                files = self._streams.staged([addition])
+                trains |= dict.fromkeys(files, addition.stream)
+        errors = unflushed([*(temporary for *_, ((temporary, _),) in written), *trains])
+        for file in trains.keys() & errors.keys():
+            cause = errors[file].strerror or str(errors[file])
+            raise LogUnwritable(stream=trains[file], cause=cause)
+        failures: dict[str, Exception] = {}
+        for query, sink, ((temporary, _),) in written:
+            if temporary in errors:
+                discard([temporary])
+                failures[query] = _unwritable(sink, errors[temporary])
+        return failures
+
+
+def _unwritable(sink: FileSink, error: OSError) -> SinkUnwritable:
+    return SinkUnwritable(folder=str(sink.folder), cause=error.strerror or str(error))

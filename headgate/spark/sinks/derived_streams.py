@@ -34,6 +34,7 @@ stream has an event time, it runs over one train at a time, and all results of a
 computed from its first tuple.
 """
 
+import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -81,6 +82,8 @@ class DerivedStreams:
         self._trains, self._most_bytes = DerivedTrains(journal), most_bytes
         self._tops: dict[str, int] = {}
         self._turn = threading.RLock()
+        self.is_behind = False
+        """Whether the journal could not take the time that a stream has reached."""
 
     def needs_numbers(self, paths: Iterable[Path]) -> bool:
         """Return True if a call has to report which row comes from which tuple of a stream."""
@@ -128,12 +131,17 @@ class DerivedStreams:
         ]
 
     def added(self, derived: Sequence[Derived]) -> None:
-        """Pass on a step that the journal has: trains to readers, time to timelines."""
-        for addition in derived:
+        """Pass on a step that the journal has: trains to readers, time to timelines.
+
+        Nothing may fail here: the call would run again, although its results are committed.
+        """
+        for addition in derived:  # first: the next train must not get the number of one of these
             if addition.top is not None:
                 self._tops[addition.stream] = addition.top
             if addition.new is not None:
                 self._store.logs[addition.stream].added(addition.new)
+        for addition in derived:
+            if addition.new is not None:
                 self._tell(addition.stream, addition.new.train)
         for addition in derived:
             self._advance(addition.stream)
@@ -142,7 +150,8 @@ class DerivedStreams:
                 self._follow(path)
 
     def catch_up(self) -> None:
-        """Advance the time of streams whose producers read on without a result before a crash."""
+        """Advance the time of streams whose producers have read on without a result."""
+        self.is_behind = False
         for path in self._producers.by_stream.values():
             self._follow(path)
 
@@ -172,7 +181,11 @@ class DerivedStreams:
                 return  # it has a train to read, which brings its own time
             top -= round(source.lateness_s * 1e6)
             if top > self._top(path.into):
-                self._trains.add_time(Derived(path.into, None, top, arrived_at_s))
+                try:
+                    self._trains.add_time(Derived(path.into, None, top, arrived_at_s))
+                except sqlite3.Error:  # a full disk, for example
+                    self.is_behind = True
+                    return
                 self._tops[path.into] = top
                 self._advance(path.into)
 

@@ -66,6 +66,7 @@ class Outbox(FileSink):
         self._waiting_bytes, self._may_wait = 0, may_wait
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
+        self._before: Outbox | None = None
         self._late = self._closing = False
         self._give_up_at_s = 0.0
 
@@ -87,6 +88,14 @@ class Outbox(FileSink):
     def resume(self) -> None:
         self._take(sorted(self.folder.glob("*.parquet")))
 
+    def follow(self, before: FileSink) -> None:
+        """Deliver nothing until an older outbox of the query has ended, or is abandoned.
+
+        Else a result of the older one might arrive after a later one.
+        """
+        if isinstance(before, Outbox):
+            self._before = before
+
     def hand_over(self, file: Path) -> None:
         if file.exists():  # else somebody has removed it, which the rename has reported
             self._take([file])
@@ -104,13 +113,16 @@ class Outbox(FileSink):
             self._changed.notify_all()
 
     def join(self) -> None:
-        if self._thread is not None:
-            self._thread.join(max(0.0, self._give_up_at_s - time.monotonic()))
+        self._wait()
         if self._waiting:
             log.warning(
                 "query '%s': %s results have not arrived; the next start delivers them",
                 self._query, len(self._waiting),
             )  # fmt: skip
+
+    def _wait(self) -> None:
+        if self._thread is not None:
+            self._thread.join(max(0.0, self._give_up_at_s - time.monotonic()))
 
     def _take(self, files: Sequence[Path]) -> None:
         sizes = [size_of(file) for file in files]
@@ -124,6 +136,9 @@ class Outbox(FileSink):
                 self._thread.start()
 
     def _run(self) -> None:
+        if self._before is not None:
+            self._before._wait()
+            self._before = None
         self._deliver_all()
         self._disconnect()
 

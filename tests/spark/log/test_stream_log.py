@@ -1,5 +1,6 @@
 """Trains written by Spark and trains written by the driver are one log."""
 
+import sqlite3
 from pathlib import Path
 
 import pyarrow as pa
@@ -98,4 +99,18 @@ def test_numbered_tuples_have_their_place_in_the_log_whatever_order_a_job_reads_
         with pytest.raises(TrainUnreadable, match=r"its checksum is \w{8}, the journal has") as bad:
             read()
         assert bad.value.file == str(paths[number])
+    journal.close()
+
+
+def test_a_thread_of_a_run_that_has_ended_replaces_no_train(tmp_path: Path) -> None:
+    """Structured Streaming may return from a batch only after the next run has begun."""
+    journal = Journal(tmp_path)
+    abandoned = log_of(journal, tmp_path)
+    journal.close()
+    journal = Journal(tmp_path)
+    log = log_of(journal, tmp_path)
+    add(log, journal, 3)
+    with pytest.raises(sqlite3.ProgrammingError):
+        abandoned.stage(pa.table({"i": [7], ARRIVED.name: [2.0]}), 0)
+    assert log_of(journal, tmp_path).table(0, 1)["i"].to_pylist() == [0, 1, 2]
     journal.close()

@@ -1,6 +1,8 @@
 """The log of a derived stream: it commits with the cursor, and its times are the input's."""
 
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path as File
 
@@ -188,6 +190,30 @@ def test_time_passes_without_a_tuple_through_views_of_views_and_after_a_crash(
     again.run(W, 2)
     assert (again.top("v"), again.top("w")) == (69 * SECOND, 67 * SECOND)
     world.journal = again.journal
+
+
+def test_a_journal_that_is_full_after_a_step_fails_no_step_and_time_passes_later(
+    world: World, tmp_path: File
+) -> None:
+    world.feed(10, 10.5)
+    world.run(V, 1)
+    world.run(W, 1)
+    world.feed(30)
+    condition = "WHEN NEW.stream = 'w' BEGIN SELECT RAISE(ABORT, 'full'); END"
+    _execute(tmp_path, f"CREATE TRIGGER full BEFORE INSERT ON positions {condition}")
+    world.run(V, 2, lambda v: False)
+    assert (world.producers.cursor(V), world.top("v")) == (2, 29 * SECOND)
+    assert (world.top("w"), world.derived.is_behind) == (7.5 * SECOND, True)
+    _execute(tmp_path, "DROP TRIGGER full")
+    world.derived.catch_up()
+    assert (world.top("w"), world.derived.is_behind) == (27 * SECOND, False)
+    assert world.timeline.watermark(world.timeline.next_number) == 27 * SECOND
+
+
+def _execute(folder: File, statement: str) -> None:
+    with closing(sqlite3.connect(folder / "one" / "journal.db")) as db:
+        db.execute(statement)
+        db.commit()
 
 
 def test_the_clock_counts_for_a_view_whose_producer_has_nothing_left_to_read(world: World) -> None:

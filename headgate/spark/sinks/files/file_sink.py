@@ -150,6 +150,11 @@ class FileSink:
     def resume(self) -> None:
         """Continue with what the last run has left."""
 
+    def follow(self, before: "FileSink") -> None:
+        """Take the place of another sink of the query, which is closed or about to be."""
+        if before.folder == self.folder and before.manifest is not None:
+            self.manifest = before.manifest  # its compaction may go on
+
     def hand_over(self, file: Path) -> None:
         """Deliver a result that has its final name; in a folder, it may be collected."""
         if self.collected is not None and file.parent == self.folder / COLLECTED:

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
+from headgate.spark.log.files import discard
 from headgate.spark.log.parquet_bytes import (
     HELD_BYTES,
     footer_of,
@@ -25,43 +27,64 @@ Rename = tuple[Path, Path]
 GoesOn = Callable[[], None]
 """A function that raises if a merge is to end."""
 
+UNLIKE = (pa.ArrowException, ValueError)
+"""What merging raises if files have different columns: Arrow itself raises both."""
+
+
+@contextmanager
+def discarded_on_failure() -> Iterator[list[Rename]]:
+    """Yield a list for the names of a merge, and remove its hidden files if the merge fails.
+
+    It is tried again, and a disk that is full must not become fuller each time.
+    """
+    renames: list[Rename] = []
+    try:
+        yield renames
+    except BaseException:
+        discard(temporary for temporary, _ in renames)
+        raise
+
 
 def merged(sink: FileSink, inputs: Sequence[Path], folder: Path, goes_on: GoesOn) -> Rename:
     """Write the rows of files to a hidden one; return its name, and its final name in a folder.
 
     Raises:
-        ArrowException: the files have different columns.
+        ArrowException, ValueError: the files have different columns.
     """
     name = _range(inputs)
     temporary = sink.temporary(name)
     sink.access.folder(temporary.parent)
     format = _format(inputs[0])
-    with open(temporary, "wb", opener=sink.access.opener) as file:
-        if format == "parquet":
-            compression = sink.settings.options.get("compression")
-            write_parquet(_tables(inputs, goes_on), file, compression)
-        else:
-            _write_lines(inputs, file, sink.header, goes_on)
-    return temporary, folder / f"{name}.{format}"
+    rename = temporary, folder / f"{name}.{format}"
+    with discarded_on_failure() as renames:
+        renames.append(rename)
+        with open(temporary, "wb", opener=sink.access.opener) as file:
+            if format == "parquet":
+                compression = sink.settings.options.get("compression")
+                write_parquet(_tables(inputs, goes_on), file, compression)
+            else:
+                _write_lines(inputs, file, sink.header, goes_on)
+    return rename
 
 
 def partitioned(sink: FileSink, inputs: Sequence[Path], goes_on: GoesOn) -> list[Rename]:
     """Write the rows of files to hidden ones, one for each partition; return their names.
 
     Raises:
-        ArrowException: the files have different columns.
+        ArrowException, ValueError: the files have different columns.
     """
-    renames: list[Rename] = []
-    for portion, table in _portions(inputs, goes_on):
-        name = _range(portion)
-        for folder, rows in _split(sink, table):
-            temporary = sink.temporary(name)
-            if sink.schema is not None:
-                fields = [field for field in sink.schema if field.name in rows.column_names]
-                rows = rows.replace_schema_metadata(footer_of(StructType(fields)))
-            sink.access.folder(temporary.parent)
-            sink.access.write(temporary, parquet_of(rows, sink.settings.options.get("compression")))
-            renames.append((temporary, folder / f"{name}.{sink.format}"))
+    with discarded_on_failure() as renames:
+        for portion, table in _portions(inputs, goes_on):
+            name = _range(portion)
+            for folder, rows in _split(sink, table):
+                temporary = sink.temporary(name)
+                if sink.schema is not None:
+                    fields = [field for field in sink.schema if field.name in rows.column_names]
+                    rows = rows.replace_schema_metadata(footer_of(StructType(fields)))
+                sink.access.folder(temporary.parent)
+                renames.append((temporary, folder / f"{name}.{sink.format}"))
+                compression = sink.settings.options.get("compression")
+                sink.access.write(temporary, parquet_of(rows, compression))
     return renames
 
 

@@ -15,14 +15,17 @@ from contextlib import suppress
 from math import inf
 from pathlib import Path
 
-import pyarrow as pa
-
 from headgate.spark.journal.intents import Intents, Merge
-from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
-from headgate.spark.log.files import flush_all
+from headgate.spark.jvm.errors import cause_of
+from headgate.spark.log.files import discard, unflushed
 from headgate.spark.sinks.files import compaction
 from headgate.spark.sinks.files.file_sink import FileSink
-from headgate.spark.sinks.files.merging import merged, partitioned
+from headgate.spark.sinks.files.merging import (
+    UNLIKE,
+    discarded_on_failure,
+    merged,
+    partitioned,
+)
 from headgate.spark.sinks.files.renames import Rename, Renames
 from headgate.spark.sinks.files.result_collection import ResultCollection
 
@@ -121,15 +124,21 @@ class Publisher:
         sinks = {query: sink for query in queries if (sink := self._sinks.get(query)) is not None}
         merges = [merge for query, sink in sinks.items()
                   if (merge := self._of_collected(query, sink)) is not None]  # fmt: skip
-        self._replace(merges, sinks)
-        for merge in merges:
-            _collected(sinks[merge.query]).remove(merge.replaced)
+        for merge in self._replace(merges, sinks):
+            collected = _collected(sinks[merge.query])
+            collected.remove(merge.replaced)
+            collected.retry_at_s = 0.0
 
     def compact(self) -> None:
         """Merge small visible files where there are many."""
         sinks = {query: sink for query, sink in list(self._sinks.items()) if sink.settings.compact}
-        merges = [merge for query, sink in sinks.items()
-                  if (merge := self._of_small(query, sink)) is not None]  # fmt: skip
+        merges: list[Merge] = []
+        for query, sink in sinks.items():
+            try:
+                if (merge := self._of_small(query, sink)) is not None:
+                    merges.append(merge)
+            except OSError as error:  # its folder is away, for example
+                log.warning("query '%s': its files are not compacted now: %s", query, error)
         self._replace(merges, sinks)
 
     def remove_replaced(self) -> None:
@@ -139,8 +148,9 @@ class Publisher:
             try:
                 if file.stat().st_mtime_ns == modified_ns:
                     file.unlink()
-            except FileNotFoundError:
-                pass  # somebody else has removed it
+            except FileNotFoundError:  # somebody else has removed it, unless its folder is away
+                if not file.parent.is_dir():
+                    continue
             except OSError as error:
                 log.info("the replaced file %s stays: %s", file, error)
                 continue
@@ -209,74 +219,78 @@ class Publisher:
         if not inputs:
             return None
         try:
+            collected.folder.stat()  # what is away is not removed
             replaced = _modified(inputs)
             collected.remove([file for file in inputs if file not in replaced])
             # A sink of another format may have left the first ones.
             files = [file for file in replaced if file.suffixes == inputs[0].suffixes]
             renames = self._visible(sink, files) if files else []
-        except (OSError, pa.ArrowException, *SPARK_ERRORS) as error:
-            if not collected.retry_at_s:
-                log.warning(
-                    "query '%s': its results cannot become visible, and it is tried again: %s",
-                    query, cause_of(error),
-                )  # fmt: skip
-            collected.retry_at_s = time.monotonic() + RETRY_S
+        except Exception as error:  # whatever it is, other queries' results become visible
+            _note_failure(query, collected, error)
             return None
-        collected.retry_at_s = 0.0
         if not renames:
             return None
         return Merge(query, tuple(renames), {file: replaced[file] for file in files})
 
     def _visible(self, sink: FileSink, files: Sequence[Path]) -> list[tuple[Path, Path]]:
         """Write collected results to hidden files; return their names and their final ones."""
-        if sink.settings.partition_by and files[0].suffixes[0] == f".{sink.format}":
-            return partitioned(sink, files, _go_on)
-        try:
+        by_partition = sink.settings.partition_by and files[0].suffixes[0] == f".{sink.format}"
+
+        def renames_of(files: Sequence[Path]) -> list[tuple[Path, Path]]:
+            if by_partition:
+                return partitioned(sink, files, _go_on)
             return [merged(sink, files, sink.folder, _go_on)]
-        except pa.ArrowException:  # the columns of a table that is joined may have changed
-            return [merged(sink, [file], sink.folder, _go_on) for file in files]
+
+        try:
+            return renames_of(files)
+        except UNLIKE:  # the columns of a table that is joined may have changed
+            with discarded_on_failure() as renames:
+                for file in files:
+                    renames += renames_of([file])
+            return renames
 
     def _of_small(self, query: str, sink: FileSink) -> Merge | None:
         """Merge small files of a query into hidden ones; return None if there are few."""
         if sink.manifest is None or not sink.manifest.path.exists():
             return None
-        renames: list[tuple[Path, Path]] = []
         replaced: dict[Path, int] = {}
-        for folder in sink.manifest.grown(compaction.FEW):
-            names = [(file, count) for file, count in sink.manifest.files_in(folder)
-                     if file.suffix == f".{sink.format}"]  # fmt: skip
-            files = compaction.chosen(names, sink.settings.target_bytes)
-            modified_ns = _modified(files)
-            if missing := [file for file in files if file not in modified_ns]:
-                log.warning(
-                    "query '%s': %s of its results were removed by somebody, %s the first",
-                    query, len(missing), missing[0],
-                )  # fmt: skip
-                sink.manifest.replace(missing, [])
-            if len(modified_ns) < 2:
-                continue
-            try:
-                renames.append(merged(sink, list(modified_ns), folder, self._go_on))
-            except _Closing:
-                break
-            except pa.ArrowException as error:
-                log.warning("query '%s': files of %s cannot be merged: %s", query, folder, error)
-            else:
-                replaced |= modified_ns
+        with discarded_on_failure() as renames:
+            for folder in sink.manifest.grown(compaction.FEW):
+                names = [(file, count) for file, count in sink.manifest.files_in(folder)
+                         if file.suffix == f".{sink.format}"]  # fmt: skip
+                files = compaction.chosen(names, sink.settings.target_bytes)
+                modified_ns = _modified(files)
+                if missing := [file for file in files if file not in modified_ns]:
+                    log.warning(
+                        "query '%s': %s of its results were removed by somebody, %s the first",
+                        query, len(missing), missing[0],
+                    )  # fmt: skip
+                    sink.manifest.replace(missing, [])
+                if len(modified_ns) < 2:
+                    continue
+                try:
+                    renames.append(merged(sink, list(modified_ns), folder, self._go_on))
+                except _Closing:
+                    break
+                except UNLIKE as error:
+                    log.warning("query '%s': files of %s are not merged: %s", query, folder, error)
+                else:
+                    replaced |= modified_ns
         return Merge(query, tuple(renames), replaced, time.time() + KEEP_S) if renames else None
 
-    def _replace(self, merges: Sequence[Merge], sinks: Mapping[str, FileSink]) -> None:
-        """Make hidden files visible in place of those that they replace."""
+    def _replace(self, merges: Sequence[Merge], sinks: Mapping[str, FileSink]) -> Sequence[Merge]:
+        """Make hidden files visible in place of those that they replace.
+
+        Return the merges that the journal has; files that cannot be flushed concern theirs alone.
+        """
+        merges = self._flushed(merges, sinks)
         if not merges:
-            return
-        temporaries = [temporary for merge in merges for temporary, _ in merge.renames]
+            return []
         try:
-            flush_all(temporaries)
             self._reached("files merged")
             step = self._intents.replace(merges)
         except (OSError, sqlite3.Error):
-            for temporary in temporaries:
-                temporary.unlink(missing_ok=True)
+            discard(temporary for merge in merges for temporary, _ in merge.renames)
             raise
         self._reached("merge journalled")
         self._renames.perform([
@@ -284,6 +298,20 @@ class Publisher:
             for merge in merges
         ])  # fmt: skip
         self.remove_replaced()
+        return merges
+
+    def _flushed(self, merges: Sequence[Merge], sinks: Mapping[str, FileSink]) -> list[Merge]:
+        """Flush hidden files to disk; return the merges for which that was possible."""
+        errors = unflushed([temporary for merge in merges for temporary, _ in merge.renames])
+        durable: list[Merge] = []
+        for merge in merges:
+            files = [temporary for temporary, _ in merge.renames]
+            if causes := [errors[file] for file in files if file in errors]:
+                discard(files)
+                _note_failure(merge.query, _collected(sinks[merge.query]), causes[0])
+            else:
+                durable.append(merge)
+        return durable
 
     def _go_on(self) -> None:
         if self._closing:
@@ -301,6 +329,16 @@ def _go_on() -> None:
 def _collected(sink: FileSink) -> ResultCollection:
     assert sink.collected is not None
     return sink.collected
+
+
+def _note_failure(query: str, collected: ResultCollection, error: Exception) -> None:
+    """Have the results of a query be merged again later; warn of the first failure."""
+    if not collected.retry_at_s:
+        log.warning(
+            "query '%s': its results cannot become visible, and it is tried again: %s",
+            query, cause_of(error),
+        )  # fmt: skip
+    collected.retry_at_s = time.monotonic() + RETRY_S
 
 
 def _modified(files: Iterable[Path]) -> dict[Path, int]:

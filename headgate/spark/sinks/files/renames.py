@@ -6,7 +6,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headgate.access import PRIVATE, Access
@@ -105,9 +105,20 @@ class Renames:
         Raises:
             ResultsHidden: they are hidden.
         """
-        for late in list(self._late.values()):
-            if late.query == query:
-                raise ResultsHidden(folder=str(late.sink.folder))
+        for late in self._of(query):
+            raise ResultsHidden(folder=str(late.sink.folder))
+
+    def hides(self, query: str) -> bool:
+        """Return True if results of a query are committed and hidden."""
+        return bool(self._of(query))
+
+    def hand_to(self, query: str, sink: FileSink) -> None:
+        """Show results that are hidden by a new sink, which takes the place of another one.
+
+        Only the loop does.
+        """
+        for late in self._of(query):
+            self._late[late.key] = replace(late, sink=sink)
 
     def try_again(self) -> None:
         """Retry the renames that failed; only the loop does, and `close` after its end."""
@@ -120,12 +131,15 @@ class Renames:
     def forget(self, query: str) -> None:
         """Retry the renames that failed, then give up that of a query that was dropped."""
         self.try_again()
-        for late in [late for late in list(self._late.values()) if late.query == query]:
+        for late in self._of(query):
             del self._late[late.key]
             log.warning(
                 "query '%s' was dropped, and its last result was never made visible: %s",
                 query, late.files[0][0],
             )  # fmt: skip
+
+    def _of(self, query: str) -> list[Rename]:
+        return [late for late in list(self._late.values()) if late.query == query]
 
     def _perform(self, renames: Sequence[Rename]) -> tuple[list[Rename], Exception | None]:
         """Rename results; return the renames that are done, and the error of the others."""
