@@ -20,6 +20,7 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
@@ -873,7 +874,12 @@ public class QueryPlans {
               new Some(window.metadata()), (Seq) Nil$.MODULE$));
       columns.addAll(list(child.output()));
       columns.addAll(below.hidden);
-      return new Carried(new Project(seq(columns), below.plan), below.hidden);
+      LogicalPlan rows = below.plan;
+      if (absent.contains(((Attribute) suppliedWindow).exprId())) {
+        // As in Spark, a row that an outer join returns without a tuple is in no window.
+        rows = new Filter(new IsNotNull(suppliedWindow), rows);
+      }
+      return new Carried(new Project(seq(columns), rows), below.hidden);
     }
 
     private Carried aggregate(Aggregate plan) {
