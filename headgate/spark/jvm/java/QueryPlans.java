@@ -135,9 +135,14 @@ public class QueryPlans {
             });
   }
 
-  /** Return the relations with a window, one per line: number, line, place and name. */
+  /**
+   * Return the relations with a window, one per line: number, line, place, whether the name is that
+   * of a common table, and name.
+   */
   public String inputs(LogicalPlan parsed) {
     final StringBuilder text = new StringBuilder();
+    final Set ofTables = new HashSet();
+    findTables(parsed, new HashSet(), ofTables);
     visitAll(
         parsed,
         new Visitor() {
@@ -147,13 +152,55 @@ public class QueryPlans {
               Seq names = ((UnresolvedRelation) plan).multipartIdentifier();
               text.append(number.replace('\t', ' ').replace('\n', ' ')).append('\t');
               text.append(line(plan)).append('\t').append(plan.origin().startIndex());
-              text.append('\t').append(names.last()).append('\n');
+              text.append('\t').append(ofTables.contains(number)).append('\t');
+              text.append(names.mkString(".")).append('\n');
             }
           }
 
           void expression(Expression node, LogicalPlan owner) {}
         });
     return text.toString();
+  }
+
+  /**
+   * Find the relations with a window whose name is that of a common table.
+   *
+   * @param tables the names of the common tables that a plan sees, in lower case
+   * @param found receives the numbers of these relations
+   */
+  private static void findTables(LogicalPlan plan, Set tables, Set found) {
+    String number = mark(plan);
+    if (number != null) {
+      Seq names = ((UnresolvedRelation) plan).multipartIdentifier();
+      if (names.size() == 1 && tables.contains(((String) names.last()).toLowerCase())) {
+        found.add(number);
+      }
+    }
+    Set visible = tables;
+    if (plan instanceof UnresolvedWith) {
+      visible = new HashSet(tables);
+      Iterator relations = ((UnresolvedWith) plan).cteRelations().iterator();
+      while (relations.hasNext()) {
+        Tuple3 table = (Tuple3) relations.next();
+        findTables((LogicalPlan) table._2(), visible, found);
+        visible.add(((String) table._1()).toLowerCase());
+      }
+    }
+    for (Iterator children = plan.children().iterator(); children.hasNext(); ) {
+      findTables((LogicalPlan) children.next(), visible, found);
+    }
+    for (Iterator items = plan.expressions().iterator(); items.hasNext(); ) {
+      findTablesIn((Expression) items.next(), visible, found);
+    }
+  }
+
+  private static void findTablesIn(Expression node, Set tables, Set found) {
+    if (node instanceof SubqueryExpression) {
+      findTables((LogicalPlan) ((SubqueryExpression) node).plan(), tables, found);
+    }
+    for (Iterator children = node.children().iterator(); children.hasNext(); ) {
+      findTablesIn((Expression) children.next(), tables, found);
+    }
   }
 
   /** Return the classes of all nodes of a parsed plan, separated by newlines. */
