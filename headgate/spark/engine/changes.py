@@ -51,7 +51,7 @@ class Changes:
         store = self._store
         store.schemas[stream.name] = schema
         new = not self.has_stream(number)
-        stream_log = store.logs.get(stream.name) or store.log_of(stream)
+        stream_log = store.log_again(stream)
         begin = self._parts.ingest.prepare(number, stream, stream_log)
         store.sweep()
         store.logs[stream.name] = stream_log

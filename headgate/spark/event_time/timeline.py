@@ -74,6 +74,13 @@ class Timeline(TimelineReader):
         """The queries that it keeps tuples for."""
         return self._retention.readers.keys() | self.open_sessions.queries.keys()
 
+    def renew(self, stream: Stream) -> None:
+        """Give one of its streams other settings than those of its time."""
+        with self._lock:
+            self._sources[stream.name] = stream, self._sources[stream.name][1]
+            self._bounds.pop(stream.name, None)
+            self._heard_at_s.pop(stream.name, None)
+
     def reads(self, query: str, kind: Kind) -> None:
         """Keep tuples as long as a query needs them, and advance time when its windows wait."""
         with self._lock:

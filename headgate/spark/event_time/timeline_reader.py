@@ -41,7 +41,7 @@ class TimelineReader:
     def __init__(
         self, name: str, journal: Journal, sources: Mapping[str, tuple[Stream, StreamLog]]
     ) -> None:
-        self.name, self._sources = name, sources
+        self.name, self._sources = name, dict(sources)
         self._lock = threading.RLock()
         self._order = TrainOrder(journal, name, tuple(sources))
         self._times = {name: TrainTimes(*source) for name, source in sources.items()}
