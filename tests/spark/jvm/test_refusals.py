@@ -134,6 +134,15 @@ def _refusal(headgate: Headgate, sql: str) -> str:
         ("SELECT uuid() AS u FROM sensors", ["Uuid has no fixed answer"]),
         ("SELECT now() AS t FROM sensors", ["Now has no fixed answer", "own time column"]),
         ("SELECT current_date() AS t FROM sensors", ["CurrentDate has no fixed answer"]),
+        (
+            "SELECT location,\nTIMESTAMP 'Now' AS t FROM sensors",
+            ["line 2: 'now' has no fixed answer", "own time column"],
+        ),
+        ("SELECT to_date('yesterday') AS d FROM sensors", ["'yesterday' has no fixed answer"]),
+        (
+            "SELECT * FROM sensors WHERE to_timestamp(location) > 'today'",
+            ["'today' has no fixed answer"],
+        ),
         ("SELECT * FROM sensors TABLESAMPLE (10 PERCENT)", ["TABLESAMPLE has no fixed answer"]),
         ("SELECT location, location FROM sensors", ["column `location` comes out twice", "AS"]),
     ],

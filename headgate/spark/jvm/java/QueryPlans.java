@@ -76,6 +76,10 @@ public class QueryPlans {
   private static final String GIVEN = HIDDEN + "given";
   private static final String TIME_WINDOW = "spark.timeWindow";
   private static final String SESSION_WINDOW = "spark.sessionWindow";
+  private static final java.util.regex.Pattern TYPED =
+      java.util.regex.Pattern.compile("(?is)(?:date|timestamp\\w*)\\s*['\"](.*)");
+  private static final java.util.regex.Pattern CLOCK_WORD =
+      java.util.regex.Pattern.compile("(?is)\\s*(now|today|tomorrow|yesterday)\\b");
 
   /** Raised if a plan cannot be rewritten; the message has the operator and its line. */
   public static class NotPossible extends RuntimeException {
@@ -460,12 +464,50 @@ public class QueryPlans {
               random[0] = true;
               text.append("R\t").append(name).append('\t').append(line(node)).append('\n');
             }
+            String word = clockWord(node);
+            if (word != null && seen.add(word)) {
+              text.append("E\t").append(word).append('\t').append(line(node)).append('\n');
+            }
             if (seen.add(name)) {
               text.append("E\t").append(name).append('\t').append(line(node)).append('\n');
             }
           }
         });
     return text.toString();
+  }
+
+  /** Return the word of a time that depends on the clock, as in CAST('now' AS DATE), or null. */
+  private static String clockWord(Expression node) {
+    boolean casts = kind(node).equals("Cast");
+    if (!casts && !(node instanceof Literal)) {
+      return null;
+    }
+    String type = node.dataType().typeName();
+    if (!type.equals("date") && !type.startsWith("timestamp")) {
+      return null;
+    }
+    Object text = null;
+    try {
+      Expression value = casts ? (Expression) node.children().head() : null;
+      text = !casts ? writtenTime(node) : value.foldable() ? value.eval(null) : null;
+    } catch (Exception error) {
+      return null; // Spark reports it where it computes the value
+    }
+    java.util.regex.Matcher word = CLOCK_WORD.matcher(text == null ? "" : text.toString());
+    return word.lookingAt() ? "'" + word.group(1).toLowerCase() + "'" : null;
+  }
+
+  /** Return the text of a literal such as TIMESTAMP'now', whose value is that of the moment. */
+  private static String writtenTime(Expression literal) {
+    org.apache.spark.sql.catalyst.trees.Origin origin = literal.origin();
+    if (!origin.sqlText().isDefined() || !origin.startIndex().isDefined()) {
+      return null;
+    }
+    String sql = (String) origin.sqlText().get();
+    int start = ((Integer) origin.startIndex().get()).intValue();
+    java.util.regex.Matcher typed = TYPED.matcher(sql);
+    typed.region(sql.offsetByCodePoints(0, start), sql.length());
+    return typed.lookingAt() ? typed.group(1) : null;
   }
 
   private static boolean fixedBelow(Expression node) {
