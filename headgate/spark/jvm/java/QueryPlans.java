@@ -27,6 +27,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.PipeOperator;
+import org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.expressions.Subtract;
@@ -478,6 +479,9 @@ public class QueryPlans {
 
   /** Return the word of a time that depends on the clock, as in CAST('now' AS DATE), or null. */
   private static String clockWord(Expression node) {
+    if (node instanceof RuntimeReplaceable) {
+      return clockWord(((RuntimeReplaceable) node).replacement()); // to_date('now'), for example
+    }
     boolean casts = kind(node).equals("Cast");
     if (!casts && !(node instanceof Literal)) {
       return null;
