@@ -26,17 +26,17 @@ def begins_anew(journal: Journal, timeline: str, streams: Sequence[Stream]) -> b
         for stream in streams
     }
     last_settings = _recorded(journal, timeline)
-    changed = [
+    others = [
         name for name in settings if last_settings.get(name, settings[name]) != settings[name]
     ]
-    if changed:
-        _refuse_readers(journal, timeline, changed[0], last_settings, settings)
+    if others:
+        _refuse_readers(journal, timeline, others[0], last_settings, settings)
         DerivedTrains(journal).forget([timeline])
-    if changed or not last_settings:
+    if others or not last_settings:
         with journal.transaction() as db:
             row = _key(timeline), json.dumps(settings)
             db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", row)
-    return bool(changed)
+    return bool(others)
 
 
 def _recorded(journal: Journal, timeline: str) -> Settings:
