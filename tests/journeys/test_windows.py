@@ -62,6 +62,13 @@ AGGREGATES = {
         "SELECT v, k FROM (SELECT *, row_number() OVER (PARTITION BY e ORDER BY v DESC, k, ts) AS p"
         " FROM {20,10} WHERE k IS NOT NULL) WHERE p <= 2",
     ),
+    "around": (
+        "SELECT window.start AS s, count(*) AS n, (SELECT count(*) FROM lefts"
+        " [RANGE 20 SECONDS SLIDE 10 SECONDS]) AS m FROM lefts [RANGE 10 SECONDS SLIDE 10 SECONDS]",
+        "SELECT b.e - INTERVAL 10 SECOND, coalesce(n, 0), m FROM (SELECT e, count(*) AS m"
+        " FROM {20,10} GROUP BY e) b LEFT JOIN (SELECT e, count(*) AS n FROM {10,10} GROUP BY e) a"
+        " ON a.e = b.e",
+    ),
     "median": (
         "WITH lefts AS (SELECT * FROM lefts [RANGE 20 SECONDS] WHERE v > 5)"
         " SELECT k, percentile(v, 0.5) AS m FROM lefts GROUP BY k",

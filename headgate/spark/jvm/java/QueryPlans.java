@@ -233,17 +233,18 @@ public class QueryPlans {
    * Return a parsed plan in which `window` is the window of the supplied rows.
    *
    * Within one window it is a constant, so it needs no GROUP BY. It becomes a scalar subquery over
-   * a relation of one row, whose name has the number of the input.
+   * a relation of one row, whose name has the number of the input: the first in FROM, if several are
+   * of one stream.
    */
   public LogicalPlan withGivenWindow(LogicalPlan parsed) {
-    final Map inputs = new HashMap();
+    final Map inputs = new LinkedHashMap();
     visitAll(
         parsed,
         new Visitor() {
           void plan(LogicalPlan plan, int depth) {
             String number = mark(plan);
             if (number != null) {
-              inputs.put(
+              inputs.putIfAbsent(
                   ((String) ((UnresolvedRelation) plan).multipartIdentifier().last()).toLowerCase(),
                   number);
             }
