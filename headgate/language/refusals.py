@@ -33,6 +33,7 @@ CLOCKS = frozenset(
     {
         *("CurrentTimestamp", "CurrentDate", "CurrentTime", "Now", "LocalTimestamp"),
         *("CurrentBatchTimestamp", "CurrentTimestampLike"),
+        *("'now'", "'today'", "'tomorrow'", "'yesterday'"),
     }
 )
 RANDOM = frozenset(

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from faults import ALL, DRY, HOT, same
 from independent import committed_rows, expected_rows
 from kit.engines import engine_of
+from kit.streams import file_stream
 from pyspark.sql import SparkSession
 from sources import balanced, consume, gate_over, until, write_readings
 
@@ -275,6 +278,32 @@ def test_a_dropped_stream_comes_back_and_its_log_goes_on(
     rows = committed_rows(tmp_path / "state/results/second")
     assert rows == expected_rows("SELECT * FROM sensors", tmp_path / "other")
     same(gate, tmp_path / "source", hot=HOT)
+
+
+def test_a_stream_that_comes_back_may_have_another_time(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "times").mkdir()
+    seconds = [second * 1_000_000 for second in range(40)]
+    columns = {"ts": seconds, "at": [2 * micros for micros in seconds]}
+    kind = pa.timestamp("us", tz="UTC")
+    times = pa.table({name: pa.array(values).cast(kind) for name, values in columns.items()})
+    pq.write_table(times, tmp_path / "times" / "0.parquet")
+    write_readings(tmp_path / "source", files=1, rows=50)
+    gate = gate_over(spark, tmp_path, {"hot": ("H", HOT)}, retention_s=3600)
+    gate.start()
+    for name in ("ts", "at"):
+        schema = "ts TIMESTAMP, at TIMESTAMP"
+        gate.add_stream(file_stream("times", tmp_path / "times", schema, event_time=name))
+        counts = "SELECT unix_seconds(window.end) AS e, count(*) AS n FROM times [RANGE 10 SECONDS]"
+        gate.add_query(Query(name=f"by_{name}", sql=counts, query_class="H"))
+        consume(gate, 40, but=("hot",))
+        gate.drop_query(f"by_{name}")
+        gate.drop_stream("times")
+    gate.stop()
+    results = tmp_path / "state/results"
+    assert committed_rows(results / "by_ts") == Counter((e, 10) for e in (10, 20, 30))
+    assert committed_rows(results / "by_at") == Counter((e, 5) for e in range(10, 80, 10))
 
 
 def test_a_stream_and_a_query_that_need_functions_come_while_others_run(

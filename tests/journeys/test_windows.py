@@ -16,9 +16,21 @@ from kit.engines import engine_of, names_of
 from kit.gates import consume, new_gate, stop_without_errors, until
 from kit.streams import file_stream
 from pyspark.sql import SparkSession
-from two_streams import BASE, SCHEMA, Row, answer, gate_over, in_time, rows_of, windows, write
+from two_streams import (
+    BASE,
+    LATENESS_S,
+    SCHEMA,
+    Row,
+    answer,
+    gate_over,
+    in_time,
+    rows_of,
+    windows,
+    write,
+)
 
 from headgate import Query
+from headgate.errors import RecoveryRefused
 from headgate.model.events import StepFinished
 from headgate.spark.jvm.arrow_frames import collected
 
@@ -50,9 +62,16 @@ AGGREGATES = {
         "SELECT v, k FROM (SELECT *, row_number() OVER (PARTITION BY e ORDER BY v DESC, k, ts) AS p"
         " FROM {20,10} WHERE k IS NOT NULL) WHERE p <= 2",
     ),
+    "around": (
+        "SELECT window.start AS s, count(*) AS n, (SELECT count(*) FROM lefts"
+        " [RANGE 20 SECONDS SLIDE 10 SECONDS]) AS m FROM lefts [RANGE 10 SECONDS SLIDE 10 SECONDS]",
+        "SELECT b.e - INTERVAL 10 SECOND, coalesce(n, 0), m FROM (SELECT e, count(*) AS m"
+        " FROM {20,10} GROUP BY e) b LEFT JOIN (SELECT e, count(*) AS n FROM {10,10} GROUP BY e) a"
+        " ON a.e = b.e",
+    ),
     "median": (
-        "WITH hot AS (SELECT * FROM lefts [RANGE 20 SECONDS] WHERE v > 5)"
-        " SELECT k, percentile(v, 0.5) AS m FROM hot GROUP BY k",
+        "WITH lefts AS (SELECT * FROM lefts [RANGE 20 SECONDS] WHERE v > 5)"
+        " SELECT k, percentile(v, 0.5) AS m FROM lefts GROUP BY k",
         "SELECT k, quantile_cont(v, 0.5) FROM {20,20} WHERE v > 5 GROUP BY k, e",
     ),
 }
@@ -102,6 +121,22 @@ def test_windows_that_have_closed(
     account = gate.accounts()["sliding"]
     assert account.late == len(rows) - len(punctual) - timeless > 0
     assert account.delivered == len(punctual)
+
+
+def test_a_start_in_the_middle_of_windows_keeps_the_lateness(
+    spark: SparkSession, tmp_path: Path, rows: list[Row]
+) -> None:
+    texts = {"tumbling": AGGREGATES["tumbling"][0]}
+    gate = gate_over(spark, tmp_path, texts)
+    gate.start()
+    consume(gate, len(rows))
+    stop_without_errors(gate)
+    stream = file_stream("lefts", tmp_path / "left", SCHEMA, lateness_s=LATENESS_S + 30)
+    queries = [Query(name="tumbling", sql=texts["tumbling"], query_class="H")]
+    # With it, windows that were put out would close again.
+    other = new_gate(spark, tmp_path, [stream], queries, classes={"H": 6})
+    with pytest.raises(RecoveryRefused, match="'lefts': expected event_time: ts and lateness_s: 4"):
+        other.start()
 
 
 def test_windows_of_many_sizes_share_their_panes_until_their_query_is_dropped(

@@ -170,6 +170,19 @@ def test_windows_without_tuples_have_no_results(spark: SparkSession, tmp_path: P
     assert not committed_rows(results / "nobody")
 
 
+def test_a_mean_does_not_depend_on_trains(spark: SparkSession, tmp_path: Path) -> None:
+    # Spark adds up doubles for it, in which 2^53 + 1 is 2^53, and 2^53 + 2 is more.
+    parts = [([2**53], [0]), ([1, 1], [1, 2]), ([0], [60])]
+    files = [
+        pa.table({"k": pa.array(["a"] * len(numbers)), "v": numbers, "ts": seconds(times)})
+        for numbers, times in parts
+    ]
+    texts = {"means": "SELECT k, avg(v) AS mean FROM s [RANGE 10 SECONDS] GROUP BY k"}
+    schemas = {"s": "k STRING, v BIGINT, ts TIMESTAMP"}
+    results = run(spark, tmp_path, {"s": files}, schemas, texts, train_tuples=1)
+    assert committed_rows(results / "means") == {("a", 2**53 / 3): 1}
+
+
 def test_wide_rows(results: Path) -> None:
     assert committed_rows(results / "wide_sums") == Counter(
         tuple(sum(n + row for row in range(first, first + 4)) for n in range(WIDE_COLUMNS))

@@ -68,6 +68,8 @@ def test_a_kind_says_how_long_it_needs_tuples_and_when_there_is_work_without_one
     inputs = (Input(stream="a", view="a", window=Window(axis="time", size=9, slide=3)),)
     windows = ClosingWindows(inputs=inputs)
     assert (windows.reach, windows.closes) == (9, inputs[0].window)
+    longer = Input(stream="b", view="b", window=Window(axis="time", size=20, slide=3))
+    assert ClosingWindows(inputs=(*inputs, longer)).closes == longer.window
     sessions = Sessions(inputs=inputs)
     assert (sessions.reach, sessions.closes) == (None, None)
     still = (Input(stream="a", view="a", window=Window(axis="time", size=0)),)

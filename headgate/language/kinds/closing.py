@@ -1,6 +1,6 @@
 """Queries over windows that close: window(...), and window clauses that end together."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from headgate.errors import QueryRefused
@@ -42,8 +42,10 @@ class ClosingWindows(StatefulKind):
 
     @property
     def closes(self) -> Window | None:
-        """Its own window, if that ends by time."""
-        return self.inputs[0].window if self.by_time else None
+        """The longest of its windows, which end together, if they end by time."""
+        if not self.by_time:
+            return None
+        return replace(self.inputs[0].window, size=max(window.size for window in self.windows))
 
     @classmethod
     def claims(cls, analysis: Analysis) -> bool:

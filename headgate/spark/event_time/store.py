@@ -10,6 +10,7 @@ from headgate.access import PRIVATE, Access
 from headgate.errors import RecoveryRefused
 from headgate.model.network.network import Path
 from headgate.model.stream import Stream
+from headgate.spark.event_time.time_settings import begins_anew
 from headgate.spark.event_time.timeline import Timeline
 from headgate.spark.journal.cursors import Cursors
 from headgate.spark.journal.derived_trains import DerivedTrains
@@ -68,10 +69,14 @@ class Store:
 
         Args:
             put: receives the trains of a timeline.
+
+        Raises:
+            RecoveryRefused: the log, or the streams of the timeline, do not fit the journal.
         """
         self.streams[stream.name] = stream
         if stream.of:
             sources = {name: (self.streams[name], self.logs[name]) for name in stream.of}
+            begins_anew(self._journal, stream.name, [source for source, _ in sources.values()])
             timeline = Timeline(
                 stream.name, self._journal, sources, put, self._set_aside, self._idle,
                 self._watched_s,
@@ -80,6 +85,25 @@ class Store:
             timeline.catch_up()
         else:
             self.logs[stream.name] = self.log_of(stream)
+
+    def log_again(self, stream: Stream) -> StreamLog:
+        """Return the log of a stream that is new or comes back, perhaps with other settings.
+
+        Raises:
+            RecoveryRefused: the log or a timeline does not fit the stream.
+        """
+        if stream.name not in self.logs:
+            return self.log_of(stream)
+        sources = {**self.streams, stream.name: stream}
+        for timeline in self.timelines_of(stream.name):
+            streams = [sources[name] for name in timeline.streams]
+            if begins_anew(self._journal, timeline.name, streams):
+                self.close(timeline.name)  # the next query that reads it opens it again
+            else:
+                timeline.renew(stream)
+        self.streams[stream.name] = stream
+        self._keep_late(stream, self.logs[stream.name])
+        return self.logs[stream.name]
 
     def has(self, stream: str) -> bool:
         """Return True if a stream is open."""
@@ -161,27 +185,13 @@ class Store:
             self._access,
         )  # fmt: skip
         self._unswept[stream.name] = log
-        self._follow(stream, log)
+        self._keep_late(stream, log)
         return log
 
-    def log_again(self, stream: Stream) -> StreamLog:
-        """Return the log of a stream that is new, or was dropped and comes back.
-
-        It may come back with another event time or lateness. Nobody reads it at that moment.
-        """
-        log = self.logs.get(stream.name)
-        if log is None:
-            return self.log_of(stream)
-        self._follow(stream, log)
-        self.streams[stream.name] = stream
-        for timeline in self.timelines_of(stream.name):
-            timeline.redefine(stream)
-        return log
-
-    def _follow(self, stream: Stream, log: StreamLog) -> None:
-        """Put late tuples of a stream where it says."""
-        self._late.pop(stream.name, None)
-        if stream.late_path is not None:
+    def _keep_late(self, stream: Stream, log: StreamLog) -> None:
+        if stream.late_path is None:
+            self._late.pop(stream.name, None)
+        else:
             self._late[stream.name] = LateTuples(stream.late_path, log, self._access)
 
     def _refuse_other(self, stream: Stream) -> None:

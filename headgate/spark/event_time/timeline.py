@@ -61,6 +61,8 @@ class Timeline(TimelineReader):
         self._retention = Retention(self._order, self._times, self.open_sessions)
         self._heard_at_s: dict[str, float] = {}
         self._publishes = False
+        self._is_caught_up = False
+        """Whether it has all trains that were in the logs when it was opened."""
         self._held_up: set[str] = set()
         """Streams whose next train cannot be added now."""
         self._warned: set[str] = set()
@@ -71,6 +73,13 @@ class Timeline(TimelineReader):
     def readers(self) -> Collection[str]:
         """The queries that it keeps tuples for."""
         return self._retention.readers.keys() | self.open_sessions.queries.keys()
+
+    def renew(self, stream: Stream) -> None:
+        """Give one of its streams other settings than those of its time."""
+        with self._lock:
+            self._sources[stream.name] = stream, self._sources[stream.name][1]
+            self._bounds.pop(stream.name, None)
+            self._heard_at_s.pop(stream.name, None)
 
     def reads(self, query: str, kind: Kind) -> None:
         """Keep tuples as long as a query needs them, and advance time when its windows wait."""
@@ -102,6 +111,7 @@ class Timeline(TimelineReader):
                 waits |= self._held_up & {name}
         for name in self._sources:
             self.advance(name)
+        self._is_caught_up = True
 
     def publish(self) -> None:
         """Pass on all existing trains at once, and from now on every new one."""
@@ -182,6 +192,8 @@ class Timeline(TimelineReader):
     def tick(self, now_s: float) -> None:
         """Let time pass in quiet streams if that closes a window."""
         with self._lock:
+            if not self._is_caught_up:
+                return  # the trains to come are older
             if self._held_up:
                 self.catch_up()
             if self._held_up:
@@ -205,8 +217,11 @@ class Timeline(TimelineReader):
         with self._lock:
             bound = floor((at_s - source.bound_delay_s) * 1e6) - ROUNDING
             self._bounds[stream] = self._times[stream].top_of(bound)
-            if not self._held_up:
-                self._reach(self._bounds, at_s)
+            if self._is_caught_up and not self._held_up:
+                try:
+                    self._reach(self._bounds, at_s)
+                except TrainUnreadable as error:  # the source is not the cause
+                    self._warn(error.stream, error)
 
     def _pass_time(self, now_s: float) -> None:
         streams = [

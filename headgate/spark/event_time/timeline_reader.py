@@ -41,7 +41,7 @@ class TimelineReader:
     def __init__(
         self, name: str, journal: Journal, sources: Mapping[str, tuple[Stream, StreamLog]]
     ) -> None:
-        self.name, self._sources = name, sources
+        self.name, self._sources = name, dict(sources)
         self._lock = threading.RLock()
         self._order = TrainOrder(journal, name, tuple(sources))
         self._times = {name: TrainTimes(*source) for name, source in sources.items()}
@@ -55,13 +55,6 @@ class TimelineReader:
         reader._order, reader._times = self._order, self._times
         reader.open_sessions, reader._is_good = self.open_sessions, is_good
         return reader
-
-    def redefine(self, stream: Stream) -> None:
-        """Take the event time and the lateness of a stream that comes back from its definition."""
-        with self._lock:
-            _, log = self._sources[stream.name]
-            self._sources = {**self._sources, stream.name: (stream, log)}
-            self._times[stream.name] = TrainTimes(stream, log)
 
     def trains_between(self, first: int, end: int) -> list[Entry]:
         """Return its trains first, ..., end − 1 that have tuples in the log."""

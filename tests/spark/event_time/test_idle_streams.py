@@ -158,6 +158,23 @@ def test_empty_streams_with_bounds_do_not_wait_for_each_other(make: Make) -> Non
     assert 4 * SECOND < world.timeline.watermark(world.end) < 5 * SECOND
 
 
+def test_a_bound_waits_for_the_trains_that_are_in_the_logs(make: Make) -> None:
+    world = make(stream("busy", quiet_s=None), bounded("silent", 0.5))
+    log: Any = world.logs["silent"]
+    whole = log.table
+
+    def polled_meanwhile(first: int, end: int) -> Any:
+        world.timeline.emptied("silent", 100.0)
+        world.timeline.tick(100.0)
+        return whole(first, end)
+
+    log.table = polled_meanwhile
+    for source in world.logs.values():
+        source.add(SECOND)
+    world.begin()  # as when a query comes to streams that have tuples
+    assert world.timeline.late(0, world.end) == (0, 0)
+
+
 @given(
     delays_s=st.lists(st.floats(0, 2.0), min_size=1, max_size=12),
     gaps_s=st.lists(st.floats(0, 1.0), min_size=12, max_size=12),

@@ -55,6 +55,8 @@ def test_a_stream_that_comes_back_has_the_lateness_of_its_new_definition(
 ) -> None:
     log = store.log_again(replace(SOURCE, lateness_s=5))
     assert log is store.logs["s"]
+    assert "s__time" not in store.timelines  # nobody reads it, so the next query opens it anew
+    store.open(TIMELINE, lambda *trains: None)
     times = pa.array([10 * SECOND, 6 * SECOND], pa.timestamp("us", tz="UTC"))
     new = log.stage(pa.table({"ts": times, ARRIVED_AT: np.zeros(2)}), 0)
     journal.add_trains([new])

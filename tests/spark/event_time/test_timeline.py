@@ -323,7 +323,7 @@ def test_no_time_passes_in_a_stream_whose_train_cannot_be_read(
 def test_a_rotten_train_under_open_sessions_stops_nobody(
     make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world = make(stream("a"))
+    world = make(stream("a", max_delay_s=0.0))
     world.reads(over(5 * SECOND, kind=Sessions))
     world.take("a", 0)
     world.take("a", SECOND)
@@ -331,6 +331,7 @@ def test_a_rotten_train_under_open_sessions_stops_nobody(
     world.begin()
     for second in range(20):
         world.timeline.tick(float(second))
+    world.timeline.emptied("a", 20.0)
     assert world.end == 2
     assert caplog.text.count("cannot be read") == 1
     mend()

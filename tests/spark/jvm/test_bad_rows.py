@@ -81,6 +81,9 @@ def test_only_errors_that_values_cause_are_of_a_row(text: str, of_row: bool) -> 
         ("SELECT a.i FROM s a JOIN s b ON CAST(a.t AS INT) = b.i", ["cast(t"]),
         ("SELECT count(*) AS n, max(i) AS m, 1 / count(*) AS q FROM s GROUP BY d", []),
         ("SELECT sum(size(__hg_window) DIV d) AS n FROM s", []),
+        ("SELECT count(DISTINCT CAST(t AS INT)), count(DISTINCT i) FROM s", ["cast(t"]),
+        ("SELECT i FROM s WHERE 1 / i > 2 AND size(__hg_window) > 0", ["/ cast(i"]),
+        ("SELECT i FROM s WHERE size(__hg_window) > 0 AND 1 / i > 2", []),
     ],
 )  # fmt: skip
 def test_a_row_plan_has_what_is_computed_from_single_rows(

@@ -115,6 +115,15 @@ def _refusal(headgate: Headgate, sql: str) -> str:
             "SELECT a.location FROM sensors [ROWS 5] a,\nsensors WITH ('__HG_INPUT' = '0') b",
             ["line 2: the option '__hg_input' is reserved"],
         ),
+        (
+            "WITH sensors AS (SELECT * FROM sensors WHERE temperature > 3)\n"
+            "SELECT count(*) AS n FROM sensors [ROWS 5]",
+            ["line 2: the window after sensors follows the name of a common table", "inside"],
+        ),
+        (
+            "SELECT count(*) AS n FROM archive.sensors [ROWS 5]",
+            ["there is no stream 'archive.sensors'"],
+        ),
         ("SELECT tempo FROM sensors [ROWS 5]", ["column `tempo` does not exist in the stream"]),
         ("SELECT rand() AS r FROM sensors [ROWS 5]", ["Rand has no fixed answer"]),
         (
@@ -125,6 +134,15 @@ def _refusal(headgate: Headgate, sql: str) -> str:
         ("SELECT uuid() AS u FROM sensors", ["Uuid has no fixed answer"]),
         ("SELECT now() AS t FROM sensors", ["Now has no fixed answer", "own time column"]),
         ("SELECT current_date() AS t FROM sensors", ["CurrentDate has no fixed answer"]),
+        (
+            "SELECT location,\nTIMESTAMP 'Now' AS t FROM sensors",
+            ["line 2: 'now' has no fixed answer", "own time column"],
+        ),
+        ("SELECT to_date('yesterday') AS d FROM sensors", ["'yesterday' has no fixed answer"]),
+        (
+            "SELECT * FROM sensors WHERE to_timestamp(location) > 'today'",
+            ["'today' has no fixed answer"],
+        ),
         ("SELECT * FROM sensors TABLESAMPLE (10 PERCENT)", ["TABLESAMPLE has no fixed answer"]),
         ("SELECT location, location FROM sensors", ["column `location` comes out twice", "AS"]),
     ],

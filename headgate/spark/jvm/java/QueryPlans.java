@@ -20,12 +20,14 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.PipeOperator;
+import org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.expressions.Subtract;
@@ -75,6 +77,10 @@ public class QueryPlans {
   private static final String GIVEN = HIDDEN + "given";
   private static final String TIME_WINDOW = "spark.timeWindow";
   private static final String SESSION_WINDOW = "spark.sessionWindow";
+  private static final java.util.regex.Pattern TYPED =
+      java.util.regex.Pattern.compile("(?is)(?:date|timestamp\\w*)\\s*['\"](.*)");
+  private static final java.util.regex.Pattern CLOCK_WORD =
+      java.util.regex.Pattern.compile("(?is)\\s*(now|today|tomorrow|yesterday)\\b");
 
   /** Raised if a plan cannot be rewritten; the message has the operator and its line. */
   public static class NotPossible extends RuntimeException {
@@ -134,9 +140,14 @@ public class QueryPlans {
             });
   }
 
-  /** Return the relations with a window, one per line: number, line, place and name. */
+  /**
+   * Return the relations with a window, one per line: number, line, place, whether the name is that
+   * of a common table, and name.
+   */
   public String inputs(LogicalPlan parsed) {
     final StringBuilder text = new StringBuilder();
+    final Set ofTables = new HashSet();
+    findTables(parsed, new HashSet(), ofTables);
     visitAll(
         parsed,
         new Visitor() {
@@ -146,13 +157,55 @@ public class QueryPlans {
               Seq names = ((UnresolvedRelation) plan).multipartIdentifier();
               text.append(number.replace('\t', ' ').replace('\n', ' ')).append('\t');
               text.append(line(plan)).append('\t').append(plan.origin().startIndex());
-              text.append('\t').append(names.last()).append('\n');
+              text.append('\t').append(ofTables.contains(number)).append('\t');
+              text.append(names.mkString(".")).append('\n');
             }
           }
 
           void expression(Expression node, LogicalPlan owner) {}
         });
     return text.toString();
+  }
+
+  /**
+   * Find the relations with a window whose name is that of a common table.
+   *
+   * @param tables the names of the common tables that a plan sees, in lower case
+   * @param found receives the numbers of these relations
+   */
+  private static void findTables(LogicalPlan plan, Set tables, Set found) {
+    String number = mark(plan);
+    if (number != null) {
+      Seq names = ((UnresolvedRelation) plan).multipartIdentifier();
+      if (names.size() == 1 && tables.contains(((String) names.last()).toLowerCase())) {
+        found.add(number);
+      }
+    }
+    Set visible = tables;
+    if (plan instanceof UnresolvedWith) {
+      visible = new HashSet(tables);
+      Iterator relations = ((UnresolvedWith) plan).cteRelations().iterator();
+      while (relations.hasNext()) {
+        Tuple3 table = (Tuple3) relations.next();
+        findTables((LogicalPlan) table._2(), visible, found);
+        visible.add(((String) table._1()).toLowerCase());
+      }
+    }
+    for (Iterator children = plan.children().iterator(); children.hasNext(); ) {
+      findTables((LogicalPlan) children.next(), visible, found);
+    }
+    for (Iterator items = plan.expressions().iterator(); items.hasNext(); ) {
+      findTablesIn((Expression) items.next(), visible, found);
+    }
+  }
+
+  private static void findTablesIn(Expression node, Set tables, Set found) {
+    if (node instanceof SubqueryExpression) {
+      findTables((LogicalPlan) ((SubqueryExpression) node).plan(), tables, found);
+    }
+    for (Iterator children = node.children().iterator(); children.hasNext(); ) {
+      findTablesIn((Expression) children.next(), tables, found);
+    }
   }
 
   /** Return the classes of all nodes of a parsed plan, separated by newlines. */
@@ -180,17 +233,18 @@ public class QueryPlans {
    * Return a parsed plan in which `window` is the window of the supplied rows.
    *
    * Within one window it is a constant, so it needs no GROUP BY. It becomes a scalar subquery over
-   * a relation of one row, whose name has the number of the input.
+   * a relation of one row, whose name has the number of the input: the first in FROM, if several are
+   * of one stream.
    */
   public LogicalPlan withGivenWindow(LogicalPlan parsed) {
-    final Map inputs = new HashMap();
+    final Map inputs = new LinkedHashMap();
     visitAll(
         parsed,
         new Visitor() {
           void plan(LogicalPlan plan, int depth) {
             String number = mark(plan);
             if (number != null) {
-              inputs.put(
+              inputs.putIfAbsent(
                   ((String) ((UnresolvedRelation) plan).multipartIdentifier().last()).toLowerCase(),
                   number);
             }
@@ -412,12 +466,53 @@ public class QueryPlans {
               random[0] = true;
               text.append("R\t").append(name).append('\t').append(line(node)).append('\n');
             }
+            String word = clockWord(node);
+            if (word != null && seen.add(word)) {
+              text.append("E\t").append(word).append('\t').append(line(node)).append('\n');
+            }
             if (seen.add(name)) {
               text.append("E\t").append(name).append('\t').append(line(node)).append('\n');
             }
           }
         });
     return text.toString();
+  }
+
+  /** Return the word of a time that depends on the clock, as in CAST('now' AS DATE), or null. */
+  private static String clockWord(Expression node) {
+    if (node instanceof RuntimeReplaceable) {
+      return clockWord(((RuntimeReplaceable) node).replacement()); // to_date('now'), for example
+    }
+    boolean casts = kind(node).equals("Cast");
+    if (!casts && !(node instanceof Literal)) {
+      return null;
+    }
+    String type = node.dataType().typeName();
+    if (!type.equals("date") && !type.startsWith("timestamp")) {
+      return null;
+    }
+    Object text = null;
+    try {
+      Expression value = casts ? (Expression) node.children().head() : null;
+      text = !casts ? writtenTime(node) : value.foldable() ? value.eval(null) : null;
+    } catch (Exception error) {
+      return null; // Spark reports it where it computes the value
+    }
+    java.util.regex.Matcher word = CLOCK_WORD.matcher(text == null ? "" : text.toString());
+    return word.lookingAt() ? "'" + word.group(1).toLowerCase() + "'" : null;
+  }
+
+  /** Return the text of a literal such as TIMESTAMP'now', whose value is that of the moment. */
+  private static String writtenTime(Expression literal) {
+    org.apache.spark.sql.catalyst.trees.Origin origin = literal.origin();
+    if (!origin.sqlText().isDefined() || !origin.startIndex().isDefined()) {
+      return null;
+    }
+    String sql = (String) origin.sqlText().get();
+    int start = ((Integer) origin.startIndex().get()).intValue();
+    java.util.regex.Matcher typed = TYPED.matcher(sql);
+    typed.region(sql.offsetByCodePoints(0, start), sql.length());
+    return typed.lookingAt() ? typed.group(1) : null;
   }
 
   private static boolean fixedBelow(Expression node) {
@@ -873,7 +968,12 @@ public class QueryPlans {
               new Some(window.metadata()), (Seq) Nil$.MODULE$));
       columns.addAll(list(child.output()));
       columns.addAll(below.hidden);
-      return new Carried(new Project(seq(columns), below.plan), below.hidden);
+      LogicalPlan rows = below.plan;
+      if (absent.contains(((Attribute) suppliedWindow).exprId())) {
+        // As in Spark, a row that an outer join returns without a tuple is in no window.
+        rows = new Filter(new IsNotNull(suppliedWindow), rows);
+      }
+      return new Carried(new Project(seq(columns), rows), below.hidden);
     }
 
     private Carried aggregate(Aggregate plan) {

@@ -172,7 +172,8 @@ public class RowPlans {
         kept = kept == null ? condition : new And(kept, condition);
       } else if (!(condition instanceof IsNotNull)
           || !(((IsNotNull) condition).child() instanceof Attribute)) {
-        return below.end();
+        // Later conditions see only the rows that pass this one.
+        return (kept == null ? below : below.with(new Filter(kept, below.plan))).end();
       }
     }
     return kept == null ? below : below.with(new Filter(kept, below.plan));
@@ -261,6 +262,8 @@ public class RowPlans {
           inputs.add(((EqualTo) conditions.get(n)).right());
         }
       }
+    } else if (QueryPlans.kind(node).equals("Expand")) {
+      addAll(inputs, node.expressions());
     } else if (!(node instanceof Join)) {
       for (Iterator items = node.expressions().iterator(); items.hasNext(); ) {
         addArguments(inputs, (Expression) items.next());

@@ -18,6 +18,7 @@ import org.apache.spark.sql.catalyst.expressions.CommonExpressionId;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
@@ -409,7 +410,13 @@ public class SharedPlans {
       return new Project(QueryPlans.seq(only), leaf);
     }
 
+    /** Return the condition under which the query selects a tuple; null if it selects all. */
     Expression predicate() {
+      for (int n = 1; n < conditions.size(); n++) {
+        if (!neverFails((Expression) conditions.get(n))) {
+          return inOrder(conditions);
+        }
+      }
       return and(conditions);
     }
   }
@@ -478,6 +485,19 @@ public class SharedPlans {
     for (int n = 0; n < conditions.size(); n++) {
       Expression condition = (Expression) conditions.get(n);
       all = all == null ? condition : new And(all, condition);
+    }
+    return all;
+  }
+
+  /**
+   * Return conditions joined by AND, each of which is computed only if those before it are true.
+   *
+   * A filter of Spark's does the same, while `And` computes its right side for NULL, too.
+   */
+  private static Expression inOrder(List conditions) {
+    Expression all = (Expression) conditions.get(conditions.size() - 1);
+    for (int n = conditions.size() - 2; n >= 0; n--) {
+      all = new If((Expression) conditions.get(n), all, literal(Boolean.FALSE));
     }
     return all;
   }

@@ -260,7 +260,7 @@ class Analyst:
         names: dict[int, str] = {}
         places: dict[str, str] = {}
         for text in self.plans.queries.inputs(parsed).splitlines():
-            number, line, place, name = text.split("\t", 3)
+            number, line, place, is_of_table, name = text.split("\t", 4)
             numbers = map(str, range(len(axes)))
             # A relation may come more than once, as in FROM s SELECT ... SELECT ...
             if number not in numbers or places.setdefault(number, place) != place:
@@ -269,6 +269,13 @@ class Analyst:
                     line=int(line) if line else None,
                     reason="is reserved: Headgate marks windows with it",
                     fix=f"leave it out, or write a window as in FROM {name} [RANGE 10 SECONDS]",
+                )  # fmt: skip
+            if is_of_table == "true":
+                raise QueryRefused(
+                    query=query.name, clause=f"the window after {name}",
+                    line=int(line) if line else None,
+                    reason="follows the name of a common table, and not that of a stream",
+                    fix="write it inside the common table, after the stream",
                 )  # fmt: skip
             if name.lower() not in stream_by_name:
                 where = f"query '{query.name}'"

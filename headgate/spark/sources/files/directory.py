@@ -142,6 +142,8 @@ class DirectorySource(Source):
     _seen: dict[str, FileVersion] = field(default_factory=dict)
     _changed: set[str] = field(default_factory=set)
     _check_at_ns: int = 0
+    _checked: bool = False
+    """Whether the last poll has looked for lines in files that were read before."""
     _files: dict[str, _File] = field(default_factory=dict)
     _last: Polled | None = None
     _nothing_since_ns: int | None = None
@@ -254,7 +256,8 @@ class DirectorySource(Source):
 
     @property
     def is_empty(self) -> bool:
-        return not self._files
+        may_have_grown = self._seen and self.context.format != "parquet"
+        return not self._files and (self._checked or not may_have_grown)
 
     def _file(self, name: str) -> _File | None:
         """Return what is known of a file that was not read yet; None if it is gone."""
@@ -281,6 +284,7 @@ class DirectorySource(Source):
         return not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(self.folder))
 
     def _new_files(self) -> list[tuple[int, str]]:
+        self._checked = False
         modified_ns, now_ns = self.folder.stat().st_mtime_ns, time.time_ns()
         if modified_ns == self._nothing_since_ns and now_ns < self._list_at_ns:
             return []  # listing thousands of names takes milliseconds
@@ -320,7 +324,7 @@ class DirectorySource(Source):
                     continue
         if checks:  # a twentieth of the time at most
             took_ns = time.monotonic_ns() - began_ns
-            self._check_at_ns = now_ns + max(LIST_NS, 20 * took_ns)
+            self._check_at_ns, self._checked = now_ns + max(LIST_NS, 20 * took_ns), True
         self._seen = seen
         names = {name for _, name in files}
         self._changed = names & seen.keys()

@@ -170,6 +170,23 @@ def test_lines_that_are_appended_are_read_and_a_copy_is_not(
     assert taken() == [5]
 
 
+def test_a_source_is_not_empty_as_long_as_a_file_may_have_grown(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directory_source, "LIST_NS", 10**15)  # it looks once
+    source = source_over(session, "json", tmp_path, "i INT", {})
+    assert source is not None
+    assert source.poll() is None
+    assert source.is_empty
+    file = tmp_path / "a.json"
+    file.write_text('{"i": 1}\n')
+    source.taken(polled_of(source))
+    with file.open("a") as lines:
+        lines.write('{"i": 2}\n')
+    assert source.poll() is None
+    assert not source.is_empty
+
+
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz", "a.parquet"])
 def test_a_file_that_is_replaced_after_it_was_read_is_a_letter_once(
     session: SparkSession, tmp_path: Path, name: str, hasty: None, monkeypatch: pytest.MonkeyPatch
