@@ -98,12 +98,13 @@ class Store:
         Nothing is removed before this call, since an opened log may belong to a start, or to a
         query, that is refused.
         """
-        for stream, stream_log in self._unswept.items():
+        # At once: another thread may open a log while the loop removes that of a dropped query.
+        for stream, stream_log in list(self._unswept.items()):
             if stream_log is None:
                 remove(self._state / "log" / stream)
             else:
                 stream_log.sweep()
-        self._unswept.clear()
+            self._unswept.pop(stream, None)
 
     def reopen(self, stream: str) -> None:
         """Reopen the log of a stream whose trains the journal has dropped."""
