@@ -42,8 +42,9 @@ class AmosMonitor:
             self._arrived += int(event.tuples.sum())
             self._tuple_bytes[event.stream] = event.tuple_bytes
         elif isinstance(event, StepFinished):
-            for unit, responses_s in zip(event.call.units, event.responses_s, strict=True):
-                self._count(unit, responses_s, event.at_s)
+            for place, unit in enumerate(event.call.units):
+                # Without idle waiting, which no policy can change and a replay does not have.
+                self._count(unit, event.scheduled_s(place), event.at_s)
             self._tardiness += event.tardiness_s
 
     def measured(self, at_s: float) -> Measured:

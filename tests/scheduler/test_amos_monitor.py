@@ -89,3 +89,10 @@ def test_the_queues_are_measured_whatever_waited_before_has_failed_or_is_paused(
     scheduler.plan(2.0)
     assert [event.waiting for event in policy.measured] == [10]
     assert policy.measured[0].values["pending"] == 10
+
+
+def test_what_results_of_unions_wait_for_other_streams_is_no_response(monitor: AmosMonitor) -> None:
+    """A recording does not have it either, and a replay must choose as the run did."""
+    monitor.hear(arrival(0, 0, 2))
+    monitor.hear(replace(end(4, (0,), 2, [4.0, 3.0]), idle_s=(np.array([3.0, 2.0]),)))
+    assert monitor.measured(5.0).values["mean_response_s"] == 1.0
