@@ -144,15 +144,15 @@ def _values(query: Query) -> dict[str, Any]:
 
 
 def _changed(query: Query, standing: Standing, pipeline: Pipeline) -> Query:
-    """Return a query with what requests have changed of it."""
+    """Return a query with what requests have changed of it, as far as it still fits."""
     values = dict(standing.queries.get(query.name, {}))
     sql = values.pop("sql", query.sql)
-    try:
-        classes = _classes(pipeline)
-        new = change_of(values, query.name, FILE, classes, query.sink) if values else {}
-    except HeadgateError as error:
-        log.warning("a change of query '%s' no longer fits and is left out: %s", query.name, error)
-        new = {}
+    new: dict[str, Any] = {}
+    for key, value in values.items():
+        try:
+            new |= change_of({key: value}, query.name, FILE, _classes(pipeline), query.sink)
+        except HeadgateError as error:
+            log.warning("a change of query '%s' is left out: %s", query.name, error)
     return replace(changed_query(query, new), sql=sql)
 
 

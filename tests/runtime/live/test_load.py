@@ -69,11 +69,16 @@ def test_what_does_not_fit_any_more_is_left_out(
 ) -> None:
     gate = start(
         ("policy", {"after": "mine"}),
+        ("query", {"name": "hot", "after": {"class": "X"}}),
+        ("query", {"name": "hot", "after": {"weight": 2.0}}),
         added(queries={"lost": {**ALL, "sql": "SELECT 1 FROM nowhere"}, "kept": ALL}),
         policy={"name": "hr"},
     )
     assert gate.policy.name == "hr"
     assert set(texts(gate)) == {"hot", "all", "kept"}
+    assert gate.values_of("hot")["class"] == "H"
+    assert gate.values_of("hot")["weight"] == 2.0
     assert "policy mine, set by request, is left out: " in caplog.text
     assert "lost, added by request, is left out: " in caplog.text
-    assert gate.status()["differs"] == ["kept was added and is not in the file"]
+    assert "kept was added and is not in the file" in gate.status()["differs"]
+    assert "lost" not in str(gate.status()["differs"])
