@@ -152,6 +152,7 @@ def _changed(query: Query, standing: Standing, pipeline: Pipeline) -> Query:
         try:
             new |= change_of({key: value}, query.name, FILE, _classes(pipeline), query.sink)
         except HeadgateError as error:
+            standing.queries[query.name].pop(key)
             log.warning("a change of query '%s' is left out: %s", query.name, error)
     return replace(changed_query(query, new), sql=sql)
 
