@@ -182,3 +182,29 @@ def test_what_cannot_be_cut_is_refused(spark: SparkSession, tmp_path: Path) -> N
     with pytest.raises(QueryRefused, match="query 'x': cut is possible only between a condition"):
         gate.add_query(Query(name="x", sql="SELECT * FROM sensors", query_class="H", cut=True))
     gate.stop()
+
+
+def test_a_query_that_got_another_text_is_cut_again_where_it_stands(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def started(sql: str) -> Headgate:
+        gate = gate_over(spark, tmp_path, PLAIN)
+        gate.add_query(Query(name="q", sql=sql, query_class="H", cut=True))
+        gate.start()
+        return gate
+
+    old, new = CUT["hot"], CUT["dry"]
+    offered = write_readings(tmp_path / "source", 1, rows=50)
+    gate = started(old)
+    consume(gate, offered)
+    gate.alter_query("q", sql=new)
+    offered += write_readings(tmp_path / "source", 1, rows=50, first_file=1)
+    consume(gate, offered)
+    gate.stop()
+    gate = started(new)
+    offered += write_readings(tmp_path / "source", 1, rows=50, first_file=2)
+    consume(gate, offered)
+    gate.stop()
+    balanced(gate)
+    rows = committed_rows(tmp_path / "state/results/q.v2")
+    assert rows == expected_rows(f"{new} AND ts >= to_timestamp(1)", tmp_path / "source")
