@@ -115,9 +115,9 @@ def _added(pipeline: Pipeline, standing: Standing) -> tuple[list[Stream], list[Q
         if name in here:
             continue
         with _left_out(name, standing):
-            own = {section: {name: values[name]} for section, values in fragment.items()
-                   if name in values}  # fmt: skip
-            part = fragment_of(own, FILE, _classes(pipeline))
+            alone = {section: {name: values[name]} for section, values in fragment.items()
+                     if name in values}  # fmt: skip
+            part = fragment_of(alone, FILE, _classes(pipeline))
             streams += part.stream_models()
             queries += part.query_models()
     return streams, queries
