@@ -16,13 +16,13 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 def test_a_run_that_is_starting_can_be_asked_and_ended(terminal: Terminal, tmp_path: Path) -> None:
     run, state = terminal.start("run", pipeline_file(tmp_path, rehearsal_s=600)), tmp_path / "state"
     until((state / "control.json").exists, run.ended)
-    progress = r"starting: \d of 2 queries rehearsed\n"
+    progress = r"starting: \d of 2 queries rehearsed by process \d+\n"
     done = headgate("status", "--state", str(state))
     assert re.fullmatch(progress, done.stdout), (done.stdout, done.stderr)
     status = json.loads(headgate("status", "--state", str(state), "--json").stdout)
     assert [query["state"] for query in status["queries"]] == ["STARTING", "STARTING"]
-    refused(headgate("explain", "hot", "--state", str(state)), "the run is starting")
-    refused(headgate("drop", "hot", "--state", str(state)), "the run is starting")
+    for words in (("explain", "hot"), ("why", "hot"), ("set", "policy", "rr"), ("drop", "hot")):
+        refused(headgate(*words, "--state", str(state)), "the run is starting: process ")
     done = headgate("stop", "--state", str(state))
     assert (done.returncode, done.stdout) == (0, f"stopped: {state}\n"), done.stderr
     assert run.done(60).returncode == 0

@@ -107,6 +107,7 @@ def check(
     """
     checked = check_file(
         request.file, os.environ, modules=request.module or [], policy=request.policy,
+        fresh=request.fresh,
         **request.settings,
     )  # fmt: skip
     if show and checked.pipeline is not None:

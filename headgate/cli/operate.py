@@ -69,13 +69,15 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
 
     Example: headgate status --state state/forest
     """
-    answer = Client(state_of(state, pipeline)).status()
+    client = Client(state_of(state, pipeline))
+    answer = client.status()
     code = 3 if is_unhealthy(answer) else 0
     if as_json:
         print(json.dumps(answer))
         raise typer.Exit(code)
     if (starting := answer.get("starting")) is not None:
-        print(f"starting: {starting['rehearsed']} of {starting['of']} queries rehearsed")
+        progress = f"{starting['rehearsed']} of {starting['of']} queries rehearsed"
+        print(f"starting: {progress} by process {client.pid}")
         return
     table = Table()
     texts = ("query", "class", "state", "lane")

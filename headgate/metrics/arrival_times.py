@@ -4,8 +4,8 @@ import numpy as np
 
 from headgate.model.arrays import Floats, Ints
 
-FEW = 64
-"""So many trains are kept in any case."""
+FEW, MOST = 64, 8192
+"""So many trains are kept in any case, and so many at most: then pairs of neighbors become one."""
 
 
 class ArrivalTimes:
@@ -35,6 +35,18 @@ class ArrivalTimes:
         if passed > FEW:
             self._tuples = self._tuples[passed:]
             self._arrived_at_s = self._arrived_at_s[passed:]
+        while len(self._tuples) > MOST:  # all of them wait for a query that is paused
+            self._join()
+
+    def _join(self) -> None:
+        """Make one train of each pair of neighbors, with their mean arrival."""
+        first = len(self._tuples) % 2
+        tuples = self._tuples[first:].reshape(-1, 2)
+        arrived_at_s = self._arrived_at_s[first:].reshape(-1, 2)
+        sums, apart_s = tuples.sum(axis=1), np.diff(arrived_at_s)[:, 0]
+        means_s = arrived_at_s[:, 0] + apart_s * tuples[:, 1] / np.maximum(sums, 1)
+        self._tuples = np.append(self._tuples[:first], sums)
+        self._arrived_at_s = np.append(self._arrived_at_s[:first], means_s)
 
     def newest(self, tuples: int) -> tuple[Ints, Floats]:
         """Return the newest tuples, by train, and when these arrived."""

@@ -1,6 +1,6 @@
 """The metrics of one run, by query, by class and for all queries."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import nan
 
 import numpy as np
@@ -71,13 +71,14 @@ class RunMetrics:
         self.results_over_time = ResultsOverTime()
         self.errors: list[Exception] = []
 
-    def change(self, network: Network, table: UnitTable) -> None:
+    def change(self, network: Network, table: UnitTable, begun: Collection[int] = ()) -> None:
         """Add new queries and remove dropped ones, and move queries to other classes.
 
         The metrics so far stay with the class.
 
         Args:
             table: the table of the network, with the tuples that already wait for new queries.
+            begun: the ids of units that begin again, perhaps after trains that were dropped.
         """
         before = places_before(network.places, self.network.places)
         rows = before.tolist()
@@ -92,7 +93,8 @@ class RunMetrics:
         self._did = [QueryTotals() if row < 0 else self._did[row] for row in rows]
         self._sums = moved(self._sums, before)
         waiting = table["pending"]
-        self._pending = np.where(before < 0, waiting, moved(self._pending, before))
+        is_new = (before < 0) | np.isin([*network.places], [*begun])
+        self._pending = np.where(is_new, waiting, moved(self._pending, before))
         self._pending_max = np.where(before < 0, waiting, moved(self._pending_max, before))
         self._since_s = {
             number: self._since_s.get(number, self._last_s) for number in network.places

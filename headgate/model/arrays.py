@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 Kind = TypeVar("Kind", bound=np.generic)
 Value = TypeVar("Value")

@@ -6,7 +6,7 @@ import numpy as np
 
 from headgate.metrics.stale_time import StaleTime
 from headgate.metrics.with_waiting import with_waiting
-from headgate.model.arrays import Floats
+from headgate.model.arrays import Bools, Floats, Ints
 from headgate.model.events import Event, Measured, StepFinished, TrainArrived
 from headgate.model.network.network import Network
 from headgate.model.network.unit_table import UnitTable
@@ -16,41 +16,35 @@ class AmosMonitor:
     """The metrics of a performance specification, computed from arrivals and finished calls.
 
     A metric without a value in an interval, such as the tardiness where no window closed, is NaN.
+
+    Args:
+        table: the unit table of the scheduler, from which queue sizes are read. A sum of arrivals
+            and calls would miss what waited before, what failed, and what retention has dropped.
+        active: by unit, whether it runs; None if all do. No policy can run what waits for others.
     """
 
-    def __init__(self, network: Network, table: UnitTable) -> None:
+    def __init__(self, network: Network, table: UnitTable, active: Bools | None = None) -> None:
         self._table = table
+        self._active = np.ones(len(table), dtype=np.bool_) if active is None else active
         self._graphs = [path.query.qos for path in network.paths]
-        self._readers = np.bincount(
-            table["stream"][table["stream"] >= 0], minlength=len(network.streams)
-        )
         self._at_s: float | None = None
         self._looked_at_s = 0.0
-        self._pending = self._arrived = 0
+        self._arrived = 0
         self._tuple_bytes = np.zeros(len(network.streams))
-        self._pending_bytes = 0.0
         self._stale = [StaleTime() for _ in network.paths]
         self._stale_before_s = 0.0
         self._forget()
 
     def hear(self, event: Event) -> None:
-        """Add one event to the metrics."""
+        """Add one event to the metrics, before the table has it."""
+        self._pass(event.at_s)
         if isinstance(event, TrainArrived):
-            self._pass(event.at_s)
-            readers = int(self._readers[event.stream])
             self._arrived += int(event.tuples.sum())
-            tuples = int(event.tuples.sum()) * readers
-            self._pending += tuples
             self._tuple_bytes[event.stream] = event.tuple_bytes
-            self._pending_bytes += tuples * event.tuple_bytes
         elif isinstance(event, StepFinished):
-            self._pass(event.at_s)
-            tuples = event.call.tuples * len(event.call.units)
-            self._pending -= tuples
-            left_bytes = self._pending_bytes - tuples * self._tuple_bytes[event.call.stream]
-            self._pending_bytes = max(0.0, float(left_bytes)) if self._pending else 0.0
-            for unit, responses_s in zip(event.call.units, event.responses_s, strict=True):
-                self._count(unit, responses_s, event.at_s)
+            for place, unit in enumerate(event.call.units):
+                # Without idle waiting, which no policy can change and a replay does not have.
+                self._count(unit, event.scheduled_s(place), event.at_s)
             self._tardiness += event.tardiness_s
 
     def measured(self, at_s: float) -> Measured:
@@ -80,9 +74,9 @@ class AmosMonitor:
         self._stale_before_s = stale_s
         self._looked_at_s = at_s
         self._forget()
-        full = with_waiting(values, len(responses_s), self._table, at_s)
+        full = with_waiting(values, len(responses_s), self._table[self._active], at_s)
         arrived, self._arrived = self._arrived, 0
-        return Measured(at_s, seconds, values, full, arrived, self._pending)
+        return Measured(at_s, seconds, values, full, arrived, int(self._waiting().sum()))
 
     def _forget(self) -> None:
         self._responses: list[Floats] = []
@@ -101,9 +95,16 @@ class AmosMonitor:
             self._worth += float(np.interp(responses_s, graph.latencies_s, graph.utilities).sum())
             self._judged += len(responses_s)
 
+    def _waiting(self) -> Ints:
+        """Return the tuples that wait at each unit; 0 at one that does not run."""
+        waiting: Ints = self._table["pending"] * self._active
+        return waiting
+
     def _pass(self, at_s: float) -> None:
         if self._at_s is None:
             self._at_s = self._looked_at_s = at_s
-        self._area += self._pending * max(0.0, at_s - self._at_s)
-        self._bytes_area += self._pending_bytes * max(0.0, at_s - self._at_s)
+        passed_s = max(0.0, at_s - self._at_s)
+        waiting = self._waiting()
+        self._area += float(waiting.sum()) * passed_s
+        self._bytes_area += float(waiting @ self._tuple_bytes[self._table["stream"]]) * passed_s
         self._at_s = max(self._at_s, at_s)

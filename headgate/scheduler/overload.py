@@ -5,7 +5,7 @@ from math import inf, nan
 
 import numpy as np
 
-from headgate.model.arrays import Floats, Ints, moved, places_before
+from headgate.model.arrays import Bools, Floats, Ints, moved, places_before
 from headgate.model.events import (
     Event,
     Overloaded,
@@ -113,29 +113,34 @@ class Overload:
                 for unit in event.call.units:
                     self._ends.pop(unit, None)
                 shed = event.shed or [0] * len(event.call.units)
-                self._tuples[list(event.call.units)] += event.call.tuples - np.array(shed)
+                for unit, dropped in zip(event.call.units, shed, strict=True):
+                    if unit not in event.failed:
+                        self._tuples[unit] += event.call.tuples - dropped
                 self.delivery.hear(event)
             case Overloaded():
                 self._full_until_s = event.until_s
 
-    def look(self, now_s: float, units: Units, groups: Ints | None) -> None:
+    def look(self, now_s: float, units: Units, groups: Ints | None, active: Bools) -> None:
         """Decide, once a second, what each unit drops from now on.
 
         Args:
             groups: by unit, the same number for units that share code; these drop the same.
+            active: by unit, whether it runs. What waits for a query that is paused or has failed is
+                no load, and is not dropped.
         """
         if now_s < self._due_at_s or self._due_at_s == -inf:
             return
         seconds = now_s - self._looked_at_s
         table = self._rows.table
-        work_s = float(np.nan_to_num(table["pending"] * table["box_cost_s"]).sum())
+        waits_s = np.nan_to_num(table["pending"] * table["box_cost_s"])
+        work_s = float(waits_s[active].sum())
         busy = self._busy_s >= BUSY * seconds * self._workers or work_s >= self._workers
-        judgement = self.delivery.judge(now_s)
+        judgement = self.delivery.judge(now_s, active)
         load = Load(
             now_s, self._arrived, table["pending"], self._workers,
             poor=judgement.poor if busy else "", acceptable=judgement.acceptable or not busy,
             full=now_s < self._full_until_s, drops_queues=True, groups=groups,
-            losses=self._losses(),
+            losses=self._losses(), active=active,
         )  # fmt: skip
         measured = table.copy()
         measured["tuple_cost_s"][self._tuples == 0] = nan

@@ -5,7 +5,7 @@ from math import isfinite
 
 import numpy as np
 
-from headgate.model.arrays import Floats, Ints, moved
+from headgate.model.arrays import Bools, Floats, Ints, moved
 from headgate.model.events import StepFinished
 from headgate.model.network.network import Network, Path
 from headgate.model.network.unit_table import UnitTable
@@ -92,28 +92,38 @@ class QoSMonitor:
         self._pass(at_s)
         self._sums[self._span % SPANS] += sums
 
-    def judge(self, now_s: float) -> Judgement:
-        """Return what is delivered below what was asked."""
+    def judge(self, now_s: float, active: Bools | None = None) -> Judgement:
+        """Return what is delivered below what was asked.
+
+        Args:
+            active: by unit, whether it runs; None if all do. Nothing is asked of the others.
+        """
         self._pass(now_s)
         sums = self._sums.sum(axis=0)
         poor, acceptable = "", True
-        for words, good, fine in self._checks(sums, now_s):
+        for words, good, fine in self._checks(sums, now_s, active):
             poor = poor or ("" if good else words)
             acceptable &= fine
         return Judgement(poor, acceptable)
 
-    def _checks(self, sums: Floats, now_s: float) -> list[tuple[str, bool, bool]]:
+    def _checks(
+        self, sums: Floats, now_s: float, active: Bools | None
+    ) -> list[tuple[str, bool, bool]]:
         """Return, for all that was asked: a text, whether it is met, and whether with a margin."""
         checks: list[tuple[str, bool, bool]] = []
         table = self._table
-        for query_class, members in zip(self._network.classes, self._members, strict=True):
+        runs = np.ones(len(table), dtype=np.bool_) if active is None else active
+        for query_class, all_members in zip(self._network.classes, self._members, strict=True):
             target_s = query_class.target_s
+            members = [unit for unit in all_members if runs[unit]]
             if target_s is not None and members and self._can(members, target_s):
                 mean_s = self._mean_s(sums, members, now_s)
                 words = f"class {query_class.name} has a mean response of {mean_s:.3g} s,"
                 words += f" and {target_s:g} s was asked"
                 checks.append((words, mean_s <= target_s, mean_s <= FAST_AGAIN * target_s))
         for unit, path in enumerate(self._network.paths):
+            if not runs[unit]:
+                continue
             name, ideal_s = path.query.name, float(table["ideal_s"][unit])
             deadline_s, graph = self._deadlines_s[unit], self._graphs[unit]
             if deadline_s is not None and ideal_s <= deadline_s:

@@ -141,7 +141,7 @@ class Scheduler:
             self._tell(self._monitor.measured(now_s))
         self._try_again(now_s)
         if self.overload is not None:
-            self.overload.look(now_s, self._units, self.groups)
+            self.overload.look(now_s, self._units, self.groups, self._active)
         calls: list[BoxCall] = []
         while self._running < self.workers and not self._more_follow:
             call = self._next_call(now_s)
@@ -202,7 +202,7 @@ class Scheduler:
             self.policy, units, self.table, self._call_groups, self.shared_priority
         )
         watched = self.policy.wake_at_s < inf
-        self._monitor = AmosMonitor(self.network, self.table) if watched else None
+        self._monitor = AmosMonitor(self.network, self.table, self._active) if watched else None
 
     def _change(self, event: NetworkChanged) -> None:
         """Add and restart units, add streams, remove dropped units; others keep their state."""

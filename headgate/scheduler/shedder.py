@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from headgate.errors import ConfigRefused
-from headgate.model.arrays import Floats, Ints
+from headgate.model.arrays import Bools, Floats, Ints
 from headgate.model.network.unit_table import UnitTable
 from headgate.model.network.units import Units, UnitShape
 from headgate.model.qos_graph import QoSGraph
@@ -35,6 +35,7 @@ class Load:
         full: whether a budget of memory or disk is used up.
         drops_queues: whether a drop also takes the tuples that wait already.
         groups: by unit, the same number for units that share their code; they drop the same.
+        active: by unit, whether it runs; None if all do. The others need no time and drop nothing.
         losses: by unit that drops by value, the utility left by the share of tuples dropped.
     """
 
@@ -47,6 +48,7 @@ class Load:
     full: bool = False
     drops_queues: bool = False
     groups: Ints | None = None
+    active: Bools | None = None
     losses: Mapping[int, QoSGraph] = field(default_factory=dict)
 
 
@@ -127,6 +129,8 @@ class Shedder:
         per_s = np.array([sum(incoming[s] for s in shape.streams) for shape in units.shapes])
         # On the way through several queues, each has its own arrivals.
         costs_s = np.nan_to_num(table["box_cost_s" if load.drops_queues else "tuple_cost_s"])
+        if load.active is not None:
+            costs_s = np.where(load.active, costs_s, 0.0)
         late_s = max(0.0, float(load.pending @ costs_s) - self.patience_s * load.workers)
         work_s = float(per_s @ costs_s)
         asked_s = work_s + late_s / self.patience_s
@@ -188,6 +192,8 @@ class Shedder:
         alike: dict[int, list[UnitShape]] = {}
         for shape in units.shapes:
             number = shape.number
+            if load.active is not None and not load.active[number]:
+                continue
             group = number if load.groups is None else int(load.groups[number])
             alike.setdefault(group, []).append(shape)
         for group, shapes in alike.items():

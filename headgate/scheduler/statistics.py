@@ -124,11 +124,17 @@ class Statistics:
     def learn(self, table: UnitTable, event: StepFinished) -> Ints:
         """Learn from one call, and from the conditions that were measured after it.
 
+        A call in which a unit failed teaches neither cost nor selectivity: the unit has put out
+        nothing, and its time is that of the failure. Else a query would rank last after one error,
+        under a policy that never runs it again.
+
         Return the units whose rows of the table have changed.
         """
         for sample in event.samples:
             self._learn_conditions(sample)
         units = np.array(event.call.units)
+        if event.failed:
+            return units
         tuples = event.call.tuples - np.array(event.shed or np.zeros_like(units))
         ran = tuples > 0
         if not ran.any():

@@ -37,7 +37,13 @@ def add_changes(app: FastAPI, gate: Headgate) -> None:
                     " it has changed was changed again.\nFix: choose one that"
                     " `GET /changes` marks with can_undo"
                 )
-            kind, name = _undo(gate, change)
+            gone: list[str] = []
+            try:
+                kind, name = _undo(gate, change, gone)
+            except Exception:
+                if gone:  # a part of an addition; the next start must know
+                    note(request, "drop", name=", ".join(gone))
+                raise
             values = {"name": name, "before": change.after, "after": change.before}
             note(request, kind, **values, undoes=number)
             return {"undone": number}
@@ -63,7 +69,12 @@ def add_changes(app: FastAPI, gate: Headgate) -> None:
     ) -> dict[str, list[str]]:
         """Add streams, views and queries, written as in a pipeline file: all of them or none."""
         with turn:
-            added = gate.add(fragment, where)
+            try:
+                added = gate.add(fragment, where)
+            except RequestRefused as refused:
+                if refused.added:
+                    note(request, "add", name=", ".join(refused.added), after=fragment)
+                raise
             note(request, "add", name=", ".join(added), after=fragment)
             return {"added": added}
 
@@ -151,8 +162,12 @@ def add_changes(app: FastAPI, gate: Headgate) -> None:
         return {"specification": specification}
 
 
-def _undo(gate: Headgate, change: Change) -> tuple[str, str]:
-    """Undo a change; return the kind and the name of the change that this is."""
+def _undo(gate: Headgate, change: Change, gone: list[str]) -> tuple[str, str]:
+    """Undo a change; return the kind and the name of the change that this is.
+
+    Args:
+        gone: gets the names of what is dropped, one after the other.
+    """
     name = change.name
     match change.kind:
         case "policy":
@@ -176,6 +191,7 @@ def _undo(gate: Headgate, change: Change) -> tuple[str, str]:
                     gate.drop_query(added)
                 else:
                     gate.drop_stream(added)
+                gone.append(added)
             return "drop", name
     return change.kind, name
 

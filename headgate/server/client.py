@@ -37,6 +37,11 @@ class Client:
             handlers.append(HTTPSHandler(context=_only(self._control.certificate)))
         self._opener = build_opener(*handlers)
 
+    @property
+    def pid(self) -> int:
+        """The process of the run."""
+        return self._control.pid
+
     def status(self) -> dict[str, Any]:
         status: dict[str, Any] = self.ask("GET", "/queries")
         return status

@@ -74,13 +74,6 @@ class Control:
         try:
             control = cls(**json.loads((state / FILE).read_text()))
         except FileNotFoundError as error:
-            if (holder := holder_of(state)) is not None:
-                raise RecoveryRefused(
-                    subject=f"state directory {state}",
-                    expected="a Headgate that answers",
-                    found=f"{holder}: it is starting or stopping, or was started with --no-control",
-                    fix=f"try again in some seconds, or stop it with `kill {holder.pid}`",
-                ) from error
             raise nothing_runs(state, f"no {FILE}") from error
         except (OSError, ValueError, TypeError) as error:
             raise nothing_runs(state, f"a {FILE} that cannot be read") from error
@@ -91,6 +84,15 @@ class Control:
 
 def nothing_runs(state: Path, reason: str) -> RecoveryRefused:
     """Return the error for a state directory in which no Headgate answers."""
+    if (holder := holder_of(state)) is not None:
+        return RecoveryRefused(
+            subject=f"state directory {state}",
+            expected="a Headgate that answers",
+            found=f"{holder}, but {reason}: it starts Spark and analyzes its queries, or is"
+            " stopping, or was started with --no-control",
+            fix="ask again in some seconds: once the queries are analyzed, `headgate status` says"
+            f" how many are rehearsed. To stop it, run `kill {holder.pid}`",
+        )
     return RecoveryRefused(
         subject=f"state directory {state}",
         expected="a Headgate that runs there",

@@ -87,10 +87,7 @@ def control_app(
             return _refusal(*refusal, close=True)
         is_page = path == "/" or path.startswith("/page/")
         if not (gate.running or is_page or (method, path) in AT_ANY_TIME):
-            return _refusal(
-                503, "the run is starting: its queries are being rehearsed.\nFix: ask again when"
-                " `headgate status` shows them",
-            )  # fmt: skip
+            return _refusal(503, _starting(gate))
         answer = await go_on(request)
         if method not in ("GET", "HEAD"):
             origin = request.client.host if request.client else "?"
@@ -280,6 +277,17 @@ def served(
         server.should_exit = True
         thread.join(10.0)
         listener.close()
+
+
+def _starting(gate: Headgate) -> str:
+    """Return why a request has to wait: who is starting the run, and how far the start is."""
+    progress = gate.status().get("starting")
+    if progress is None:  # the start has ended at this moment, or the run has
+        return "the run is starting or stopping.\nFix: ask again in some seconds"
+    return (
+        f"the run is starting: process {os.getpid()} has rehearsed {progress['rehearsed']} of"
+        f" {progress['of']} queries.\nFix: ask again when `headgate status` shows them"
+    )
 
 
 def _refusal(code: int, message: str, *, close: bool = False, **more: object) -> JSONResponse:

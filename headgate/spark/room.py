@@ -1,7 +1,13 @@
 """The entry point to `spark`: the names that the runtime imports, only when it needs Spark."""
 
 from headgate.spark.engine.assembly import open_engine
-from headgate.spark.engine.history import history_of, kept_trains, refuse_failure, versions_of
+from headgate.spark.engine.history import (
+    history_of,
+    kept_trains,
+    other_texts,
+    refuse_failure,
+    versions_of,
+)
 from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.jvm_watch import noticed_end
 from headgate.spark.jvm.query.analysis import Analyst
@@ -23,6 +29,7 @@ __all__ = [
     "local_session",
     "noticed_end",
     "open_engine",
+    "other_texts",
     "own_session",
     "quiet_python",
     "refuse_failure",

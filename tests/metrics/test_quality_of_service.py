@@ -9,6 +9,7 @@ import pytest
 from kit.events import arrival, end
 from kit.networks import line, network, select
 
+from headgate.metrics.arrival_times import MOST, ArrivalTimes
 from headgate.metrics.line import Line
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
@@ -151,3 +152,16 @@ def test_figures_that_do_not_apply_are_left_out_of_the_json() -> None:
     assert (a["qos"], a["staleness"]) == (1.0, 1.0)
     assert {"qos", "staleness", "tardiness_s"}.isdisjoint(b)
     assert repr(Report.from_dict(report.to_dict()).queries) == repr(report.queries)
+
+
+def test_arrival_times_take_no_more_room_however_long_a_query_waits() -> None:
+    times = ArrivalTimes()
+    for first in range(0, 3 * MOST, 100):
+        arrived_at_s = np.arange(first, first + 100, dtype=np.float64)
+        times.add(np.full(100, 2), arrived_at_s, longest=2 * (first + 100))
+    count = first + 100
+    tuples, arrived_at_s = times.newest(2 * count)
+    assert len(tuples) <= MOST
+    assert tuples.sum() == 2 * count
+    assert tuples @ arrived_at_s == pytest.approx(2 * sum(range(count)))
+    assert (np.diff(arrived_at_s) > 0).all()

@@ -163,3 +163,13 @@ def test_a_response_counts_for_the_class_that_its_query_had_at_that_time() -> No
     without_a = network_with({name: QUERIES[name] for name in ("b", "c")})
     run.change(replace(without_a, ids=(1, 2)), unit_table(units_of(without_a)))
     assert [line.tuples_in for line in (*run.by_class(), run.total())] == [2, 4, 6]
+
+
+def test_tuples_that_a_paused_query_has_missed_do_not_wait_any_more() -> None:
+    run = metrics()
+    run.hear(arrival(0, 0, 9))
+    table = unit_table(units_of(run.network))
+    table["pending"][[0, 2]] = 4, 9
+    run.change(run.network, table, begun=(0,))
+    a, _, c = run.by_query()
+    assert (a.pending, c.pending) == (4, 9)

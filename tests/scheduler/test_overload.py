@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from kit.events import arrival, end
 from kit.networks import line, network, select
 
-from headgate.model.events import NetworkChanged, Overloaded, SheddingChanged
+from headgate.model.events import (
+    NetworkChanged,
+    Overloaded,
+    QueryStopped,
+    SheddingChanged,
+    UnitFailed,
+)
 from headgate.model.network.network import Network, Path
 from headgate.model.network.unit_table import unit_table
 from headgate.model.network.units import units_of
@@ -210,3 +216,22 @@ def test_it_changes_at_most_once_a_second_and_only_what_allows_it(
         assert len({change.at_s for change in changes}) == len(changes)
         trains = [change.first_train for change in changes]
         assert trains == sorted(trains)
+
+
+@pytest.mark.parametrize("out", ["paused", "failed"])
+def test_what_waits_for_a_query_that_does_not_run_is_no_load(out: str) -> None:
+    scheduler, journal = run_of(SLOW, LENIENT, line("other", select(0.01), allows_shedding=True))
+    work(scheduler, 3, per_s=10)
+    call = BoxCall(99, (2,), 0, 2, 3, 10)
+    failed = UnitFailed(3.0, 2, call, RuntimeError("no such column"))
+    scheduler.hear(QueryStopped(3.0, 2) if out == "paused" else failed)
+    work(scheduler, 60, per_s=20, first_s=3)  # 12 s of work wait for it, others need 0.4 a second
+    assert journal.drops() == {0: 0.0, 1: 0.0, 2: 0.0}
+
+
+def test_a_target_is_not_missed_because_a_query_is_paused() -> None:
+    delivery, run_network = delivery_of()
+    delivery.change(run_network, table := unit_table(units_of(run_network)))
+    table["head_arrived_at_s"] = 0.0
+    assert delivery.judge(10.0).poor
+    assert delivery.judge(10.0, np.array([False])).acceptable

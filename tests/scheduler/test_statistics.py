@@ -78,6 +78,18 @@ def test_a_call_without_tuples_teaches_nothing() -> None:
     assert statistics.unmeasured(np.array([0])).tolist() == [0]
 
 
+def test_a_call_that_failed_teaches_neither_cost_nor_selectivity() -> None:
+    table = np.concatenate([known_unit(0.8), known_unit(0.5)])
+    statistics = Statistics(table)
+    before = table.tobytes()
+    statistics.learn(table, replace(call((0, 1), 10_000, 60.0, 0, 5000), failed=(0,)))
+    assert table.tobytes() == before
+    table = new_units(1)
+    statistics = Statistics(table)
+    statistics.learn(table, replace(call((0,), 100, 0.01, 0), failed=(0,)))
+    assert statistics.unmeasured(np.array([0])).tolist() == [0]
+
+
 def test_a_query_is_unmeasured_until_it_has_run() -> None:
     table = new_units(3)
     statistics = Statistics(table)

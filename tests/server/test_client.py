@@ -25,6 +25,10 @@ def test_where_nothing_runs_the_error_says_how_to_start(tmp_path: Path) -> None:
     Control(1, "token", gone.pid).write(tmp_path)
     with pytest.raises(RecoveryRefused, match=f"of process {gone.pid}, which is gone"):
         Client(tmp_path)
+    holder.take()  # another one starts where a run was killed
+    with pytest.raises(RecoveryRefused, match=r"which has used it.*which is gone: it starts Spark"):
+        Client(tmp_path)
+    holder.release()
     (tmp_path / "control.json").write_text("half of")
     with pytest.raises(RecoveryRefused, match=r"a control.json that cannot be read"):
         Client(tmp_path)

@@ -76,6 +76,7 @@ def amos_of(policy: Policy) -> dict[str, Any] | None:
         "metrics": list(METRICS),
         "scores": [
             {"policy": candidate.policy.name, "score": number(score), "turns": candidate.turns}
-            for candidate, score in zip(policy.candidates, policy.scores, strict=True)
+            # Not strict: the loop may add a candidate at this moment.
+            for candidate, score in zip(policy.candidates, policy.scores, strict=False)
         ],
     }

@@ -47,6 +47,7 @@ class Standing:
     """What all changes together have made of the pipeline file.
 
     Args:
+        added: by name of what was added, the fragment that has it.
         replaced: what was dropped and then added anew, whatever the file has of these names.
     """
 
@@ -69,12 +70,14 @@ class Standing:
             case "sql":
                 self.queries.setdefault(change.name, {})["sql"] = change.after
             case "add":
-                self.added[change.name] = change.after
+                for name in change.name.split(", "):
+                    self.added[name] = change.after
                 self.replaced |= self.dropped & {*change.name.split(", ")}
                 self.dropped -= {*change.name.split(", ")}
             case "drop" | "drop stream":
                 for name in change.name.split(", "):
                     self.queries.pop(name, None)
+                    self.added.pop(name, None)
                     self.dropped.add(name)
                     self.replaced.discard(name)
 
@@ -86,25 +89,32 @@ class Changes:
         self._file = state / FILE
         self.entries: list[Change] = []
         self.standing = Standing()
+        self._is_torn = False
+        """Whether the last line has no end: its writer was killed, or the disk was full."""
         self.of_file: dict[str, Any] = {"policy": None, "queries": {}}
         """The policy and the queries as the pipeline file has them."""
         for line in () if fresh else self._lines():
             try:
-                self._take(Change(**json.loads(line)))
+                self.entries.append(Change(**json.loads(line)))
             except (ValueError, TypeError):  # the last line of a run that was killed
                 log.warning("%s: a line cannot be read and is left out", FILE)
+        self._recall()
 
     def note(self, at_s: float, origin: str, kind: Kind, **values: Any) -> Change:
         """Write a change that was made into the log, and return it."""
         number = self.entries[-1].number + 1 if self.entries else 1
         change = Change(number, at_s, origin, kind, **values)
-        self._take(change)
+        self.entries.append(change)
+        self.standing.take(change)
+        line = json.dumps(asdict(change), separators=(",", ":")) + "\n"
         try:
             if not self._file.exists():
                 PRIVATE.touch(self._file)
             with self._file.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(change), separators=(",", ":")) + "\n")
+                file.write("\n" * self._is_torn + line)
+            self._is_torn = False
         except OSError as error:
+            self._is_torn = True
             log.warning("%s could not be written: %s", FILE, error)
         return change
 
@@ -146,19 +156,16 @@ class Changes:
             texts.append(f"policy is {standing.policy}, in the file {policy}")
         if standing.specification is not None:
             texts.append("the specification of amos was changed")
-        for name, values in standing.queries.items():
+        # Copies, since a request may change them at this moment.
+        for name, values in list(standing.queries.items()):
             usual = queries.get(name, {})
             texts += [
                 f"query {name}: {key} is {_text(value)}, in the file {_text(usual.get(key))}"
-                for key, value in values.items()
+                for key, value in list(values.items())
                 if name in queries and value != usual.get(key)
             ]
-        for names in standing.added:
-            texts += [
-                f"{name} was added and is not in the file"
-                for name in names.split(", ")
-                if name not in queries and name not in standing.dropped
-            ]
+        texts += [f"{name} was added and is not in the file" for name in list(standing.added)
+                  if name not in queries]  # fmt: skip
         texts += [f"{name} was dropped and is in the file" for name in sorted(standing.dropped)
                   if name in queries]  # fmt: skip
         return texts
@@ -174,7 +181,7 @@ class Changes:
         )  # fmt: skip
         return all(
             (self._subject(other), other.name) != about
-            and not (other.kind == "drop" and other.name in change.name.split(", "))
+            and not (other.kind in ("drop", "drop stream") and _names(other) & _names(change))
             and not (other.kind == "policy" and change.kind == "specification")
             for other in later
         )
@@ -183,15 +190,27 @@ class Changes:
     def _subject(change: Change) -> str:
         return "pause" if change.kind == "resume" else change.kind
 
-    def _take(self, change: Change) -> None:
-        self.entries.append(change)
-        self.standing.take(change)
+    def _recall(self) -> None:
+        """Take all changes into account, but not values that were undone: there the file rules."""
+        undone = {change.undoes for change in self.entries}
+        for change in self.entries:
+            is_undone = change.undoes is not None or change.number in undone
+            if not is_undone or change.kind in ("add", "drop"):
+                self.standing.take(change)
+            elif change.kind == "policy":  # a policy that is set again begins without one
+                self.standing.specification = None
 
     def _lines(self) -> list[str]:
         try:
-            return self._file.read_text(encoding="utf-8").splitlines()
+            text = self._file.read_text(encoding="utf-8")
         except OSError:
             return []
+        self._is_torn = bool(text) and not text.endswith("\n")
+        return [line for line in text.splitlines() if line]
+
+
+def _names(change: Change) -> set[str]:
+    return {*change.name.split(", ")}
 
 
 def _text(value: Any) -> str:

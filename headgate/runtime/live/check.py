@@ -22,11 +22,13 @@ from headgate.model.query import Query
 from headgate.model.settings import Settings
 from headgate.model.stream import Stream
 from headgate.policies import Policy, policy_named
+from headgate.runtime.live.changes import Changes
 from headgate.runtime.live.environment_checks import missing_jars, ports_in_use, unwritable
 from headgate.runtime.live.headgate import Headgate
 from headgate.runtime.modules import load_module
 from headgate.runtime.pipeline import policy_of, refuse_off_spark
 from headgate.runtime.policy_text import spelled
+from headgate.runtime.run.spark_room import spark_room
 from headgate.runtime.views import reading_order
 
 Place = tuple[str, ...]
@@ -67,6 +69,7 @@ def check(
     *,
     modules: Sequence[str] = (),
     policy: str | None = None,
+    fresh: bool = False,
     **flags: Any,
 ) -> Checked:
     """Check a pipeline file as a run would read it; nothing is written to its state directory.
@@ -74,6 +77,7 @@ def check(
     Args:
         modules: files or modules with policies, sources and sinks of the user's own.
         policy: the policies of the run, as written on a command line; by default that of the file.
+        fresh: whether the run begins without what an earlier one has left in its state directory.
 
     Raises:
         ConfigRefused: the file is missing, is not YAML, or is no mapping.
@@ -87,6 +91,8 @@ def check(
         checks = _Checks(examination, pipeline)
         checks.surroundings()
         checks.analyze(checks.policy(policy))
+        if not fresh and checks.policies == 1:
+            checks.compare_texts()
         unread = checks.unread
         streams = pipeline.stream_models()
         notes = [s.unwatched for s in streams if s.ingest == "spark" and s.unwatched]
@@ -109,6 +115,8 @@ class _Checks:
     def __init__(self, examination: Validation, pipeline: Pipeline) -> None:
         self._examination, self._pipeline = examination, pipeline
         self.unread: list[str] = []
+        self.policies = 1
+        """How many policies run; several have a fresh folder each."""
         streams = examination.document.data.get("streams")
         self._refused = {*(streams if isinstance(streams, dict) else ())} - {*pipeline.streams}
         """Streams of unknown columns."""
@@ -120,6 +128,7 @@ class _Checks:
                 chosen = [policy.make() for policy in spelled(text)]
             else:
                 chosen = [policy_of(self._pipeline)]
+            self.policies = len(chosen)
             for policy in chosen:
                 refuse_off_spark(policy)
         except HeadgateError as error:
@@ -179,6 +188,18 @@ class _Checks:
                     self._add_query(gate, query)
             finally:
                 gate.stop()
+
+    def compare_texts(self) -> None:
+        """Compare the texts of queries with those of the last run, as a start does."""
+        pipeline, standing = self._pipeline, Changes(File(self._pipeline.state)).standing
+        texts = {
+            query.name: standing.queries.get(query.name, {}).get("sql", query.sql)
+            for query in pipeline.query_models()
+            if query.name not in standing.dropped | standing.replaced
+        }
+        for name, refusal in spark_room().other_texts(File(pipeline.state), texts).items():
+            section = "views" if name in pipeline.views else "queries"
+            self._add((section, name, "sql"), str(refusal).removeprefix(f"query '{name}': "))
 
     def _add_stream(self, gate: Headgate, stream: Stream) -> None:
         try:

@@ -101,7 +101,7 @@ class Inspection:
         name = self.policy_text
         if not isinstance(policy, Amos):
             return name
-        turns = zip(policy.candidates, policy.turns, strict=True)
+        turns = zip(policy.candidates, policy.turns, strict=False)  # the loop may add one just now
         chosen = [candidate.policy.name for candidate, turn in turns if turn]
         return f"{name}, in turn {', '.join(chosen)}" if chosen else name
 
@@ -115,11 +115,14 @@ class Inspection:
         """
         run = self._membership.run
         if run is None:
-            rehearsed_of = self._rehearsal.rehearsed_of
-            status = starting(self._membership, self._spelling or self.policy.name, rehearsed_of)
+            status = self._starting()
         else:
             status = status_of(self._membership, run, self.policy_in_charge())
         return {**status, "differs": self.changes.differences()}
+
+    def _starting(self) -> dict[str, Any]:
+        rehearsed_of = self._rehearsal.rehearsed_of
+        return starting(self._membership, self._spelling or self.policy.name, rehearsed_of)
 
     def overview(self) -> dict[str, Any]:
         """Return what a page shows of a run: its classes and queries by name, as plain data.
@@ -128,7 +131,7 @@ class Inspection:
         """
         run = self._membership.run
         if run is None:
-            status = self.status()
+            status = self._starting()  # not `status`: the start may end at this moment
             rows = {row["query"]: {"class": row["class"], "state": row["state"]}
                     for row in status["queries"]}  # fmt: skip
             return {"policy": status["policy"], "queries": rows, "starting": status["starting"]}

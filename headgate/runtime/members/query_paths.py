@@ -161,11 +161,7 @@ def refuse_shedding(path: Path, columns: Mapping[str, Sequence[str]]) -> None:
             reason=f"is not possible: the query {reason}",
             fix="remove allows_shedding: sources then wait while there is too much work",
         )  # fmt: skip
-    if query.allows_shedding and query.on_error == "dead_letter" and not is_view:
-        raise QueryRefused(
-            query=query.name, clause="allows_shedding",
-            reason="is not possible with on_error: dead_letter", fix="leave one of them out",
-        )  # fmt: skip
+    refuse_both(query)
     if query.value is None:
         return
     names = [name.lower() for stream in path.reads for name in columns.get(stream, ())]
@@ -176,6 +172,20 @@ def refuse_shedding(path: Path, columns: Mapping[str, Sequence[str]]) -> None:
             else f"is not possible over {len(path.reads)} streams",
             fix="name a numeric column of the stream" if len(path.reads) == 1
             else "remove `value`: tuples are then dropped at random",
+        )  # fmt: skip
+
+
+def refuse_both(query: Query) -> None:
+    """Refuse a query that allows shedding and has dead letters.
+
+    Raises:
+        QueryRefused: it has both, and is no view.
+    """
+    is_view = isinstance(query, ViewQuery)
+    if query.allows_shedding and query.on_error == "dead_letter" and not is_view:
+        raise QueryRefused(
+            query=query.name, clause="allows_shedding",
+            reason="is not possible with on_error: dead_letter", fix="leave one of them out",
         )  # fmt: skip
 
 
@@ -196,7 +206,8 @@ def with_values(paths: Iterable[Path], name: str, values: Mapping[str, Any]) -> 
     Raises:
         ConfigRefused: a value is wrong, or the query fills a view, which has the class of its
             readers; or its tuples cannot become dead letters, because it runs in two segments.
-        QueryRefused: its tuples cannot become dead letters, because it groups by session.
+        QueryRefused: its tuples cannot become dead letters, because it groups by session or allows
+            shedding.
     """
 
     def changed(path: Path) -> Path:
@@ -209,7 +220,9 @@ def with_values(paths: Iterable[Path], name: str, values: Mapping[str, Any]) -> 
                 " of a reader",
             )  # fmt: skip
         if values.get("on_error") == "dead_letter":
-            refuse_dead_letters(replace(path.query, on_error="dead_letter"), path.kind)
+            with_letters = replace(path.query, on_error="dead_letter")
+            refuse_dead_letters(with_letters, path.kind)
+            refuse_both(with_letters)
             if path.first_of is not None:
                 raise ConfigRefused(
                     path=f"query '{name}'", key="on_error", value="dead_letter",

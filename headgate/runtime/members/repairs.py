@@ -50,8 +50,8 @@ class Repairs:
                     message=f"query '{name}' has failed.\nFix: start it again by `headgate restart"
                     f" {name}`, or drop it"
                 )
-            query.paused = True
             engine.changes.pause_query(membership.catalog.ids[name])
+            query.paused = True
 
     def resume(self, name: str) -> None:
         query = self._membership.query(name)

@@ -104,15 +104,19 @@ class CallLog:
                 self._finish(event)
             case TrainArrived():
                 self._arrive(event)
+                self._forget(event.at_s)
             case NetworkChanged():
                 self._next_train |= event.first_trains
                 for unit in event.cursors:
                     if unit in self._halted_at_s:
                         self._halts.append((unit, self._halted_at_s.pop(unit), event.at_s))
+                for unit in self._halted_at_s.keys() - event.network.places.keys():
+                    del self._halted_at_s[unit]  # it was dropped
             case UnitDelayed():
                 self._delays.append((event.unit, event.at_s, event.until_s))
             case QueryStopped() | UnitFailed():
-                self._halted_at_s[event.unit] = event.at_s
+                # A query that is resumed is stopped once more before it begins again.
+                self._halted_at_s.setdefault(event.unit, event.at_s)
             case Overloaded():
                 self._full.append((event.at_s, event.until_s))
 
@@ -224,6 +228,8 @@ class CallLog:
             self._bytes -= record.size_bytes
             since_s = max(since_s, record.begun_at_s)
             decisions.forget(record.call.number + 1)
+        if not self._calls and self._bytes > MOST_BYTES:  # trains come, and no query runs
+            since_s = now_s
         for trains in self._arrivals.values():
             # A tuple may wait longer than its train; a call explains at most what is still here.
             while trains and trains[0].at_s < since_s:

@@ -13,7 +13,7 @@ from headgate.metrics.histogram import Histogram
 from headgate.metrics.last_minute import Counts, LastMinute
 from headgate.metrics.report import Report
 from headgate.metrics.run import RunMetrics
-from headgate.model.events import Event, Overloaded, StepFinished, units_in
+from headgate.model.events import Event, NetworkChanged, Overloaded, StepFinished, units_in
 from headgate.model.network.network import Network
 from headgate.model.network.unit_table import unit_table
 from headgate.model.network.units import units_of
@@ -87,6 +87,8 @@ class Running:
         self._warned: set[int] = set()
         """The queries that were warned of."""
         self._wishes: deque[Callable[[], None]] = deque()
+        self._begun: tuple[int, ...] = ()
+        """The ids of units that the last change of the network has begun."""
         self._recorder: Recorder | None = None
         self._loop: threading.Thread | None = None
         self._crash: BaseException | None = None
@@ -198,7 +200,7 @@ class Running:
 
     def _warn_of_unmet(self) -> None:
         """Warn once of each query of which more is asked than its measured costs can meet."""
-        for number, query in self._bound.items():
+        for number, query in list(self._bound.items()):  # at once: other threads bind queries
             if number not in self._warned and (text := self.unmet(number)) is not None:
                 self._warned.add(number)
                 log.warning("query '%s' cannot deliver what is asked: %s", query.name, text)
@@ -219,8 +221,9 @@ class Running:
         for position, unit in enumerate(units_in(event)):
             if (query := self._bound.get(unit)) is not None:
                 query.hear(event, position)
-        while self._wishes:
-            self._wishes.popleft()()
+        self._make_wishes()
+        if isinstance(event, NetworkChanged):
+            self._begun = tuple(event.cursors)
         if isinstance(event, Overloaded) or event.at_s >= self._forget_at_s:
             self._forget_at_s = event.at_s + FORGET_EVERY_S
             self._forget()
@@ -232,7 +235,15 @@ class Running:
     def _follow(self) -> None:
         """Change the metrics to the units that the scheduler has."""
         if self._metrics.table is not self.scheduler.table:
-            self._metrics.change(self.scheduler.network, self.scheduler.table)
+            self._metrics.change(self.scheduler.network, self.scheduler.table, self._begun)
+
+    def _make_wishes(self) -> None:
+        """Change the policy as was asked; an error of a policy of the user's own ends no run."""
+        while self._wishes:
+            try:
+                self._wishes.popleft()()
+            except Exception:
+                log.exception("the policy '%s' could not be changed", self.scheduler.policy.name)
 
     def _forget(self) -> None:
         """Drop trains that every query has passed, as retention allows."""

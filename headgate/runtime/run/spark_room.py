@@ -10,7 +10,7 @@ from pathlib import Path as File
 from typing import TYPE_CHECKING, Protocol
 
 from headgate.access import PRIVATE, Access
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, RecoveryRefused
 from headgate.extensions import Receiver
 from headgate.language.analysis import Analyst
 from headgate.model.account import Account
@@ -243,6 +243,8 @@ class SparkRoom(Protocol):
     ) -> "DataFrame": ...
 
     def versions_of(self, state: File) -> dict[str, int]: ...
+
+    def other_texts(self, state: File, texts: Mapping[str, str]) -> dict[str, RecoveryRefused]: ...
 
     def kept_trains(self, state: File) -> dict[str, tuple[str, list[str]]]: ...
 

@@ -1,7 +1,7 @@
 """SQL over the past: each stream of a state directory is a view over the trains it still has."""
 
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import cast
@@ -17,6 +17,7 @@ from headgate.model.network.network import REST
 from headgate.model.query import Query
 from headgate.model.settings import Settings
 from headgate.model.stream import ARRIVED_AT
+from headgate.spark.journal.cursors import other_text
 from headgate.spark.jvm.arrow_frames import frame_of
 from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
 from headgate.spark.jvm.query.analysis import Analyst
@@ -98,7 +99,7 @@ def kept_trains(state: Path) -> dict[str, tuple[str, list[str]]]:
             found="none",
             fix="name the state directory of a pipeline that has run, by --state or --pipeline",
         )
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
+    with _reading(state) as db:
         # Leave out the hidden streams between the segments of a query that is cut.
         hidden = {query + REST for (query,) in db.execute("SELECT query FROM cursors")}
         schemas = {
@@ -117,8 +118,7 @@ def kept_trains(state: Path) -> dict[str, tuple[str, list[str]]]:
 
 def _verify(state: Path, streams: Collection[str]) -> None:
     """Raise TrainUnreadable unless the trains of streams are those that were written."""
-    file = state / "journal.db"
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
+    with _reading(state) as db:
         if not any(row[1] == "checksum" for row in db.execute("PRAGMA table_info(trains)")):
             return  # of an older release
         rows = db.execute(
@@ -142,7 +142,7 @@ def versions_of(state: Path) -> dict[str, int]:
     file = state / "journal.db"
     if not file.exists():
         return {}
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
+    with _reading(state) as db:
         try:
             if not any(row[1] == "version" for row in db.execute("PRAGMA table_info(cursors)")):
                 return {}  # of an older release
@@ -151,10 +151,45 @@ def versions_of(state: Path) -> dict[str, int]:
             return {}
 
 
+def other_texts(state: Path, texts: Mapping[str, str]) -> dict[str, RecoveryRefused]:
+    """Return, by query, the refusal of each text that is not that of the last run.
+
+    Nothing is changed in the state directory. Without a journal that SQLite can read there is none.
+
+    Args:
+        texts: by query, the text with which it is about to start.
+    """
+    if not (state / "journal.db").exists():
+        return {}
+    with _reading(state) as db:
+        try:
+            old_texts = dict(db.execute("SELECT query, sql FROM cursors"))
+        except sqlite3.DatabaseError:
+            return {}
+    return {
+        query: other_text(query, old_texts[query], sql)
+        for query, sql in texts.items()
+        if old_texts.get(query, sql) != sql
+    }
+
+
+@contextmanager
+def _reading(state: Path) -> Iterator[sqlite3.Connection]:
+    """Open the journal of a state directory for reading.
+
+    A journal in WAL mode cannot be read without two more files, which SQLite would create and leave
+    there. Without them nobody writes, and the journal is read as it is.
+    """
+    file = state / "journal.db"
+    is_open = file.with_name("journal.db-wal").exists()
+    mode = "mode=ro" if is_open else "mode=ro&immutable=1"
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?{mode}", uri=True)) as db:
+        yield db
+
+
 def recorded_zone(state: Path) -> str:
     """Return the time zone in which the queries of a state directory run."""
-    file = state / "journal.db"
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
+    with _reading(state) as db:
         row = db.execute("SELECT value FROM about WHERE key = 'zone'").fetchone()
     return str(row[0]) if row else "UTC"  # an earlier version wrote it, and knew only UTC
 

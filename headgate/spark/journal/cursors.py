@@ -62,7 +62,7 @@ class Cursors:
                 row = None
             if row is not None:
                 if (row[0], row[1]) != (sql, stream):
-                    raise _other_text(query, row[0], sql)
+                    raise other_text(query, row[0], sql)
                 self._count_letters(db, query, dict.fromkeys(sources or (stream,), 0))
                 return self._after_gap(db, query, stream, int(row[2]))
             first, first_tuple = self._journal.beginning(db, stream, since_s or -inf)
@@ -148,7 +148,7 @@ class Cursors:
         others = [name for name, sql in texts.items() if old_texts.get(name, sql) != sql]
         if others:
             name = others[0]
-            raise _other_text(name, old_texts[name], texts[name], others[1:])
+            raise other_text(name, old_texts[name], texts[name], others[1:])
 
     def knows(self, query: str) -> bool:
         """Return True if a query has run before and was not dropped since."""
@@ -298,7 +298,7 @@ def _account_of_cut(first: Account, rest: Account) -> Account:
     )
 
 
-def _other_text(query: str, old: str, new: str, others: Sequence[str] = ()) -> RecoveryRefused:
+def other_text(query: str, old: str, new: str, others: Sequence[str] = ()) -> RecoveryRefused:
     more = f". The same holds for {', '.join(map(repr, others))}" if others else ""
     return RecoveryRefused(
         subject=f"query '{query}'",

@@ -44,6 +44,7 @@ class CutCursors:
     def _cut(self, db: sqlite3.Connection, query: str, first: str) -> None:
         train, first_tuple = self._journal.end(db, query + REST)
         # What the query has filtered so far counts as filtered by the first segment.
+        # It has the version of the query: as a new version it would begin anew, and deliver twice.
         db.execute(
             "INSERT INTO cursors (query, sql, stream, first_train, next_train, first_tuple,"
             " tuples_in, tuples_out, delivered, shed, missed, dead, version, backfill_end)"

@@ -68,3 +68,34 @@ def test_without_a_file_the_program_says_what_holds(changes: Changes, tmp_path: 
     again.begin_without_file("rr", {})
     assert again.differences() == []
     assert len(again.entries) == 1
+
+
+def test_a_change_behind_a_torn_line_is_not_lost_with_it(changes: Changes, tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text('{"number":1,"at_s":2.0,"ori')
+    Changes(tmp_path).note(1.0, "page", "policy", before="cqc", after="hr")
+    assert [change.after for change in Changes(tmp_path).entries] == ["hr"]
+
+
+def test_where_a_change_was_undone_the_next_start_follows_the_file(
+    changes: Changes, tmp_path: Path
+) -> None:
+    policy = changes.note(1.0, "page", "policy", before="cqc", after="hr")
+    values = {"before": {"weight": 1.0}, "after": {"weight": 2.0}}
+    weight = changes.note(2.0, "page", "query", name="fire", **values)
+    back = {"before": {"weight": 2.0}, "after": {"weight": 1.0}}
+    changes.note(3.0, "page", "query", name="fire", **back, undoes=weight.number)
+    changes.note(4.0, "page", "policy", before="hr", after="cqc", undoes=policy.number)
+    again = Changes(tmp_path)
+    again.of_file = {"policy": "rr", "queries": {"fire": {"weight": 5.0}}}
+    assert again.differences() == []
+
+
+def test_a_name_stands_for_what_was_added_last(changes: Changes, tmp_path: Path) -> None:
+    first, second = {"queries": {"a": 1, "b": 1}}, {"queries": {"a": 2}}
+    changes.note(1.0, "page", "add", name="a, b", after=first)
+    addition = changes.note(2.0, "page", "add", name="s", after={"streams": {"s": 1}})
+    changes.note(3.0, "page", "drop", name="a")
+    changes.note(4.0, "page", "drop stream", name="s")
+    changes.note(5.0, "page", "add", name="a", after=second)
+    assert changes.of_number(addition.number) is None  # it is gone already
+    assert Changes(tmp_path).standing.added == {"b": first, "a": second}

@@ -195,7 +195,8 @@ def test_the_time_in_which_a_query_was_paused_is_a_part() -> None:
     net = network(line("log", select(0.001)))
     step = call(0, (LOG,), 0, 1)
     call_log = heard(
-        train(1.0, 1.0), QueryStopped(1.5, LOG), NetworkChanged(2.5, net, {LOG: 0}, {}, {}),
+        train(1.0, 1.0), QueryStopped(1.5, LOG),
+        QueryStopped(2.4, LOG), NetworkChanged(2.5, net, {LOG: 0}, {}, {}),  # it is resumed
         StepStarted(3.0, step), finished(4.0, step, {LOG: 3.0}),
     )  # fmt: skip
     assert spans(answer(call_log, 0, LOG)) == [
@@ -275,3 +276,13 @@ def test_what_is_older_than_an_hour_or_too_much_is_forgotten(
     assert numbers(call_log) == [1, 2]
     monkeypatch.setattr(module, "MOST_BYTES", 2 * CallRecord(old, "rr", 0.0).size_bytes)
     assert numbers(heard(*(StepStarted(1.0, step) for step in steps))) == [1, 2]
+
+
+def test_arrivals_are_forgotten_though_no_call_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    def heads_s(*events: Any) -> list[float]:
+        arrivals = heard(*events).to_dict(lambda data: data.hex())["arrivals"]
+        return [head_s for _, _, heads_s in arrivals[0] for head_s in heads_s]
+
+    assert heads_s(train(0.0, 0.0), train(3000.0, 1.0), train(3700.0, 2.0)) == [1.0, 2.0]
+    monkeypatch.setattr(module, "MOST_BYTES", 2 * 2 * module.TRAIN_BYTES)
+    assert len(heads_s(*(train(float(number), 0.0) for number in range(100)))) <= 2

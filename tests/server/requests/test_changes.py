@@ -2,15 +2,19 @@
 
 import json
 import re
+from collections.abc import Sequence
 
 import pytest
 from kit.commands import headgate
 from kit.control import ALL, answer, row
-from kit.engines import row_of
+from kit.engines import row_of, run_of
 from kit.waiting import until
 
 from headgate import Headgate
 from headgate.errors import RequestRefused, UnknownName
+from headgate.model.network.units import Units
+from headgate.model.plan import Step
+from headgate.policies import Policy, State
 from headgate.server import Client, Control
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -144,3 +148,57 @@ def test_class_weight_deadline_and_graph_of_a_query_change(gate: Headgate, clien
         with pytest.raises(RequestRefused, match=re.escape(message)):
             client.set_query(name, change)
     assert client.drop("apt") == "query"
+
+
+class Unprepared(Policy):
+    """A policy that cannot be prepared."""
+
+    name = "unprepared"
+
+    def prepare(self, units: Units) -> None:
+        raise ValueError("a slip of the pen")
+
+    def plan(self, state: State, now_s: float) -> Sequence[Step]:
+        return []
+
+
+def test_a_policy_that_cannot_come_into_the_library_ends_no_run(
+    gate: Headgate, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.set_policy("amos(dwell_s=0.2)")
+    until(lambda: client.policy_explanation()["choices"])  # it is prepared
+    gate.add_policy(Unprepared())
+    until(lambda: "the policy 'amos' could not be changed" in caplog.text)
+    before = row(client, "all")["account"]["delivered"]
+    until(lambda: row(client, "all")["account"]["delivered"] > before)
+    amos = client.policy_explanation()["amos"]
+    assert "unprepared" not in [score["policy"] for score in amos["scores"]]
+    client.set_policy("cqc")
+
+
+def test_queries_that_come_while_the_loop_looks_at_all_of_them_end_no_run(
+    gate: Headgate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, number = run_of(gate), 10**6
+    query = next(iter(run._bound.values()))
+
+    def unmet(unit: int) -> None:
+        run._bound[number] = query  # as another thread does, at this moment
+
+    monkeypatch.setattr(run, "unmet", unmet)
+    run._warn_of_unmet()
+    del run._bound[number]
+
+
+def test_an_addition_that_is_undone_in_part_stays_undone_in_part(client: Client) -> None:
+    stream = {"format": "headgate", "options": {"rate_per_s": 50}}
+    first = {"class": "N", "sql": "SELECT humidity FROM spare"}
+    client.add({"streams": {"spare": stream}, "queries": {"first": first}}, "more.yaml")
+    client.add({"queries": {"second": first}}, "more.yaml")
+    changes = client.ask("GET", "/changes")["changes"]
+    number = next(row["number"] for row in changes if row["name"] == "spare, first")
+    with pytest.raises(RequestRefused, match="dropped before the stream that they read"):
+        client.ask("POST", f"/changes/{number}/undo")
+    last = client.ask("GET", "/changes")["changes"][0]
+    assert (last["kind"], last["name"]) == ("drop", "first")
+    assert [client.drop(name) for name in ("second", "spare")] == ["query", "stream"]
