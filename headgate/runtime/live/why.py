@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from headgate.errors import RequestRefused, UnknownName
 from headgate.model.query import QueryClass
 from headgate.runtime.members.membership import Membership
-from headgate.runtime.run.call_log import CallLog, CallRecord
+from headgate.runtime.run.call_log import CallLog, CallRecord, LoggedTrain
 from headgate.runtime.run.run import Running
 
 MINUTE_S = 60.0
@@ -117,15 +117,15 @@ def explained(
     """Return the parts of the response time of a call's slowest result, and what ran instead."""
     response_s = record.slowest_s[unit]
     arrived_at_s = record.ended_at_s - response_s
-    train = call_log.train_at(record.call.stream, arrived_at_s, record.call)
     way = Way(call_log, records, members)
+    train = way.train(record, unit, arrived_at_s)
     spans = [span for span in way.spans(record, unit, arrived_at_s) if span.to_s > span.from_s]
     streams, stream = members.streams, record.call.stream
     return {
         "query": members.names[unit],
         "call": record.call.number,
         "stream": streams[stream] if stream < len(streams) else None,
-        "position": None if train is None else train[0],
+        "position": None if train is None else train.number,
         "lane": record.lane,
         "policy": record.policy,
         "arrival": arrived_at_s,
@@ -168,15 +168,49 @@ class Way:
 
     def spans(self, record: CallRecord, unit: int, arrived_at_s: float) -> Iterator[Span]:
         """Yield where a tuple was from its arrival until a call of a unit was committed."""
-        train = self.call_log.train_at(record.call.stream, arrived_at_s, record.call)
-        in_log_at_s = arrived_at_s if train is None else train[1]
+        train = self.train(record, unit, arrived_at_s)
+        in_log_at_s = arrived_at_s if train is None else train.in_log_at_s
         in_log_at_s = min(max(in_log_at_s, arrived_at_s), record.begun_at_s)
-        yield from self._until_in_log(record.call.stream, unit, arrived_at_s, in_log_at_s)
+        if train is not None and train.is_bound:
+            yield from self._until_bound(record, unit, arrived_at_s, in_log_at_s)
+        else:
+            yield from self._until_in_log(record.call.stream, unit, arrived_at_s, in_log_at_s)
         yield from self._waiting(record, unit, max(in_log_at_s, arrived_at_s))
         begin_s = max(record.begun_at_s, arrived_at_s)
         commits_s = max(begin_s, record.ended_at_s - record.commit_s)
         yield Span("running", begin_s, commits_s, unit)
         yield Span("committing", commits_s, record.ended_at_s, unit)
+
+    def train(self, record: CallRecord, unit: int, arrived_at_s: float) -> LoggedTrain | None:
+        """Return the train with which a call could give its slowest result.
+
+        A tuple of a union waits in the log for a later train, which moves the watermark past it.
+        """
+        call, idle_s = record.call, record.idle_s.get(unit)
+        if idle_s is None:
+            return self.call_log.train_at(call.stream, arrived_at_s, call)
+        return self.call_log.train_near(call.stream, arrived_at_s + idle_s, call)
+
+    def _until_bound(
+        self, record: CallRecord, unit: int, arrived_at_s: float, in_log_at_s: float
+    ) -> Iterator[Span]:
+        """Yield where a tuple was until a silent stream was known to have come as far.
+
+        A window that the bound itself has closed has no earlier tuple to wait for.
+        """
+        since_s = arrived_at_s
+        if unit in record.idle_s:
+            since_s, source = self._first_log(record.call.stream, arrived_at_s, in_log_at_s)
+            yield from self._until_in_log(source, unit, arrived_at_s, since_s)
+        yield Span("bound", since_s, in_log_at_s, unit)
+
+    def _first_log(self, stream: int, arrived_at_s: float, latest_s: float) -> tuple[float, int]:
+        """Return when the log of a stream of a timeline had a tuple, and which stream that is."""
+        sources = self.members.sources.get(stream, (stream,))
+        instants = [(self.call_log.arrival_after(source, arrived_at_s), source)
+                    for source in sources]  # fmt: skip
+        return min((latest_s if at_s is None else min(at_s, latest_s), source)
+                   for at_s, source in instants)  # fmt: skip
 
     def _until_in_log(
         self, stream: int, unit: int, arrived_at_s: float, in_log_at_s: float
@@ -198,10 +232,8 @@ class Way:
                 yield Span("log", min(last.ended_at_s, in_log_at_s), in_log_at_s, unit)
                 return
         if sources:
-            instants_s = [self.call_log.arrival_after(source, arrived_at_s) for source in sources]
-            first_s = min((at_s for at_s in instants_s if at_s is not None), default=in_log_at_s)
-            first_s = min(first_s, in_log_at_s)
-            yield from self._source(unit, arrived_at_s, first_s)
+            first_s, source = self._first_log(stream, arrived_at_s, in_log_at_s)
+            yield from self._until_in_log(source, unit, arrived_at_s, first_s)
             kind = "partner" if len(sources) > 1 else "window"
             yield Span(kind, first_s, in_log_at_s, unit)
             return
