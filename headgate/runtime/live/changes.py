@@ -86,6 +86,8 @@ class Changes:
         self._file = state / FILE
         self.entries: list[Change] = []
         self.standing = Standing()
+        self._is_torn = False
+        """Whether the last line was not written to its end."""
         self.of_file: dict[str, Any] = {"policy": None, "queries": {}}
         """The policy and the queries as the pipeline file has them."""
         for line in () if fresh else self._lines():
@@ -103,8 +105,11 @@ class Changes:
             if not self._file.exists():
                 PRIVATE.touch(self._file)
             with self._file.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(change), separators=(",", ":")) + "\n")
+                line = json.dumps(asdict(change), separators=(",", ":")) + "\n"
+                file.write(f"\n{line}" if self._is_torn else line)
+            self._is_torn = False
         except OSError as error:
+            self._is_torn = True  # perhaps a part of the line is in it
             log.warning("%s could not be written: %s", FILE, error)
         return change
 
@@ -189,9 +194,11 @@ class Changes:
 
     def _lines(self) -> list[str]:
         try:
-            return self._file.read_text(encoding="utf-8").splitlines()
+            text = self._file.read_text(encoding="utf-8")
         except OSError:
             return []
+        self._is_torn = bool(text) and not text.endswith("\n")
+        return [line for line in text.splitlines() if line]
 
 
 def _text(value: Any) -> str:

@@ -144,3 +144,21 @@ def test_class_weight_deadline_and_graph_of_a_query_change(gate: Headgate, clien
         with pytest.raises(RequestRefused, match=re.escape(message)):
             client.set_query(name, change)
     assert client.drop("apt") == "query"
+
+
+def test_an_undo_that_is_refused_halfway_logs_what_it_has_dropped(client: Client) -> None:
+    """Otherwise the next start would add it again."""
+    stream = {"format": "headgate", "options": {"rate_per_s": 50}}
+    queries = {
+        name: {"class": "N", "sql": "SELECT humidity FROM others"} for name in ("one", "two")
+    }
+    client.add({"streams": {"others": stream}, "queries": {"one": queries["one"]}}, "more.yaml")
+    number = client.ask("GET", "/changes")["changes"][0]["number"]
+    client.add({"queries": {"two": queries["two"]}}, "more.yaml")
+    with pytest.raises(RequestRefused, match="dropped before the stream that they read"):
+        client.ask("POST", f"/changes/{number}/undo")
+    change, *_ = client.ask("GET", "/changes")["changes"]
+    assert (change["kind"], change["name"], change["undoes"]) == ("drop", "one", None)
+    with pytest.raises(RequestRefused, match="cannot be undone"):
+        client.ask("POST", f"/changes/{number}/undo")
+    assert [client.drop(name) for name in ("two", "others")] == ["query", "stream"]
