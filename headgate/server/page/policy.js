@@ -99,7 +99,7 @@ export function policyView() {
       "div",
       {},
       element("h1", {}, "Policy"),
-      element("p", {}, "In charge: ", current, " ", deciding),
+      element("p", {}, "In charge: ", current, deciding),
       message.node, panel.node, form,
     ),
     update(state) {

@@ -157,11 +157,12 @@ function compared(a, b, sign) {
   return a < b ? -sign : a > b ? sign : 0;
 }
 
-/** Fill a select with options, if they have changed. */
-function options(select, value, names) {
+/** Fill a select with options, if they have changed. The chosen one stays: it still filters. */
+function options(select, value, present) {
+  const names = value && !present.includes(value) ? [...present, value] : present;
   const key = names.join("\n");
   if (select.dataset.key === key) return;
   select.dataset.key = key;
   select.replaceChildren(select.options[0], ...names.map((name) => new Option(name, name)));
-  select.value = names.includes(value) ? value : "";
+  select.value = value;
 }
