@@ -276,6 +276,8 @@ def test_a_filter_stays_chosen_when_nothing_fits_it_any_more(page: "Page", gate:
     page.get_by_text("1 of 2 queries").wait_for()
     gate.resume_query("hot")
     page.get_by_text("0 of 2 queries").wait_for()
+    page.reload()
+    page.get_by_text("0 of 2 queries").wait_for()
     assert states.input_value() == "PAUSED"
     states.select_option("")
     page.get_by_text("2 queries", exact=True).wait_for()

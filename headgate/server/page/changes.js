@@ -74,7 +74,8 @@ export function changesView() {
     try {
       answer = await ask("GET", "changes");
     } catch (error) {
-      message.refuse(error.message);
+      same.textContent = error.message; // until the next attempt
+      shown = "";
       return;
     }
     const key = JSON.stringify(answer);

@@ -25,8 +25,15 @@ const COLUMNS = [
 
 const NOTHING = Symbol("no value was shown yet");
 
-/** The order and the filters, which stay while other views are shown. */
-const chosen = { column: "query", down: false, text: "", class: "", state: "" };
+const KEY = "headgate-queries";
+
+/** The order and the filters, which stay in this tab, also after a reload. */
+const chosen = { column: "query", down: false, text: "", class: "", state: "", ...JSON.parse(sessionStorage.getItem(KEY) ?? "{}") };
+
+function choose(values) {
+  Object.assign(chosen, values);
+  sessionStorage.setItem(KEY, JSON.stringify(chosen));
+}
 
 export function queriesView() {
   const summary = element("p", { class: "quiet", role: "status" });
@@ -52,8 +59,8 @@ export function queriesView() {
   }
 
   function sortBy(key) {
-    if (chosen.column === key) chosen.down = !chosen.down;
-    else Object.assign(chosen, { column: key, down: COLUMNS.find(([name]) => name === key)[2] !== TEXT });
+    if (chosen.column === key) choose({ down: !chosen.down });
+    else choose({ column: key, down: COLUMNS.find(([name]) => name === key)[2] !== TEXT });
     arrange(true);
   }
 
@@ -86,12 +93,12 @@ export function queriesView() {
   }
 
   search.addEventListener("input", () => {
-    chosen.text = search.value;
+    choose({ text: search.value });
     filter();
   });
   for (const [select, key] of [[classes, "class"], [states, "state"]]) {
     select.addEventListener("change", () => {
-      chosen[key] = select.value;
+      choose({ [key]: select.value });
       filter();
     });
   }

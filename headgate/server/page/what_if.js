@@ -123,7 +123,7 @@ export function whatIfView() {
         show(answer);
       }
     } catch (error) {
-      message.refuse(error.message);
+      setText(state, error.message); // until the next attempt
     }
     busy = false;
   }

@@ -2,11 +2,12 @@
 
 import { ask, queryPath } from "./api.js";
 import { drawn, element, setText } from "./dom.js";
-import { number, seconds, some, time } from "./format.js";
+import { count, number, seconds, some, time } from "./format.js";
 
 const WIDTH = 1000;
 const HEIGHT = 44;
 const MOST_NAMES = 3;
+const MOST_CALLS = 200;
 const HEADS = ["Ran instead", "Class", "After", "For", "Priority", "Own priority", "Why"];
 
 /** Return the class of a column of the table of calls. */
@@ -33,6 +34,7 @@ export function whyPanel(name) {
   const calls = element("tbody", {});
   const head = element("thead", {}, element("tr", {}, ...HEADS.map((text, index) => element("th", { scope: "col", class: numeric(index) }, text))));
   const table = element("table", { class: "instead", hidden: true }, head, calls);
+  const more = element("p", { class: "quiet", hidden: true });
   const worst = element("button", { type: "button", onclick: () => show() }, "The worst of the last minute");
   const moment = element("input", { type: "datetime-local", step: 1, "aria-label": "Committed at" });
   const nearest = element("button", { type: "button", onclick: () => show(new Date(moment.value).getTime() / 1000) }, "Committed then");
@@ -47,6 +49,7 @@ export function whyPanel(name) {
     element("p", { class: "buttons" }, worst, moment, nearest),
     summary, timeline, parts,
     element("div", { class: "scroll" }, table),
+    more,
   );
   let asked = false;
 
@@ -57,7 +60,7 @@ export function whyPanel(name) {
       setText(summary, error.message);
       timeline.replaceChildren();
       parts.replaceChildren();
-      table.hidden = true; // else the chart of another call would stand below the refusal
+      table.hidden = more.hidden = true; // else the chart of another call would stand below the refusal
     }
   }
 
@@ -79,11 +82,13 @@ export function whyPanel(name) {
       ),
     );
     table.hidden = !answer.instead.length;
+    more.hidden = answer.instead.length <= MOST_CALLS;
+    setText(more, `The first ${MOST_CALLS} of ${count(answer.instead.length)} calls; \`headgate why ${name}\` prints all of them.`);
     calls.replaceChildren(
-      ...answer.instead.map((call) => {
+      ...answer.instead.slice(0, MOST_CALLS).map((call) => {
         const names = call.queries.slice(0, MOST_NAMES).join(", ");
-        const more = call.queries.length > MOST_NAMES ? ` and ${call.queries.length - MOST_NAMES} more` : "";
-        const cells = [names + more, call.class ?? "–", seconds(Math.max(0, call.from - arrival)), seconds(call.to - Math.max(call.from, arrival)), number(call.priority), number(call.own_priority), call.reason];
+        const rest = call.queries.length > MOST_NAMES ? ` and ${call.queries.length - MOST_NAMES} more` : "";
+        const cells = [names + rest, call.class ?? "–", seconds(Math.max(0, call.from - arrival)), seconds(call.to - Math.max(call.from, arrival)), number(call.priority), number(call.own_priority), call.reason];
         return element("tr", {}, ...cells.map((text, index) => element("td", { class: numeric(index) }, text)));
       }),
     );

@@ -26,7 +26,8 @@ from headgate.model.plan import BoxCall
 from headgate.model.query import QueryClass
 from headgate.policies import policies, policy_named
 from headgate.policies.priority import PriorityPolicy
-from headgate.runtime.live.why import Members, explained
+from headgate.runtime.live.run_names import Members
+from headgate.runtime.live.why import explained
 from headgate.runtime.run import call_log as module
 from headgate.runtime.run.call_log import CallLog, CallRecord
 from headgate.runtime.run.guarded_scheduler import GuardedScheduler
