@@ -292,7 +292,7 @@ def test_fields_that_a_user_has_not_changed_follow_the_run(page: "Page", gate: H
     until(lambda: weight.input_value() == "4")
     assert deadline.input_value() == "7"
     page.get_by_role("button", name="Change").click()
-    page.get_by_role("dialog").get_by_text("Its deadline becomes 7, from").wait_for()
+    page.get_by_role("dialog").get_by_text("Its deadline becomes 7 s, from").wait_for()
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     gate.set_query("tags", weight=1.0)
 

@@ -234,8 +234,11 @@ function worthForm(name, message) {
       return;
     }
     const names = { qos: "QoS graph", deadline_s: "deadline" };
-    const text = (value) => (Array.isArray(value) ? value.map(([latency, utility]) => `${utility} at ${latency} s`).join(", ") : value ?? "none");
-    const words = Object.entries(change).map(([key, value]) => `${names[key] ?? key} becomes ${text(value)}`);
+    const text = (key, value) => {
+      if (Array.isArray(value)) return value.map(([latency, utility]) => `${utility} at ${latency} s`).join(", ");
+      return value === null ? "none" : key === "deadline_s" ? `${value} s` : value;
+    };
+    const words = Object.entries(change).map(([key, value]) => `${names[key] ?? key} becomes ${text(key, value)}`);
     if (!(await confirmed(`Change ${name}?`, `Its ${words.join(", its ")}, from the next call on. No result changes.`, "Change"))) return;
     try {
       await ask("PATCH", queryPath(name), change);
