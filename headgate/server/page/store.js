@@ -19,7 +19,13 @@ export function subscribe(listener) {
 }
 
 function publish() {
-  for (const listener of [...listeners]) listener(store);
+  for (const listener of [...listeners]) {
+    try {
+      listener(store);
+    } catch (error) {
+      console.error(error); // a mistake of one view must not end the connection
+    }
+  }
 }
 
 /** Apply a merge patch (RFC 7386) to an object: null removes a key. */
