@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -117,6 +118,8 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
     for trouble in answer["stream_troubles"]:
         text = "stream {stream} is {state}: {cause}".format_map(trouble)
         out.print(text, highlight=False, markup=False, soft_wrap=True)
+    for lag in answer["stream_lags"]:
+        out.print(lag_text(**lag), highlight=False, markup=False)
     for stream, letters in answer["dead_letters"].items():
         out.print(f"dead letters of {stream}: {letters:,}", highlight=False, markup=False)
     for query in answer["queries"]:
@@ -124,6 +127,12 @@ def status(state: STATE = None, pipeline: PIPELINE = None, as_json: JSON = False
             text = f"dead letters of query {query['query']}: {letters:,}"
             out.print(text, highlight=False, markup=False)
     raise typer.Exit(code)
+
+
+def lag_text(stream: str, behind_s: float, since_s: float) -> str:
+    """Return in words how far a stream lags behind its source."""
+    since = datetime.fromtimestamp(since_s).astimezone()
+    return f"stream {stream} lags {behind_s:,.1f} s behind its source since {since:%H:%M:%S}"
 
 
 def _short(value: float | None) -> str:

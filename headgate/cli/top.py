@@ -7,7 +7,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from headgate.cli.operate import PIPELINE, STATE, state_of
+from headgate.cli.operate import PIPELINE, STATE, lag_text, state_of
 from headgate.cli.output.tables import out
 from headgate.server import Client
 
@@ -45,6 +45,9 @@ def screen(overview: dict[str, Any]) -> Group | Text:
     problems += [
         Text("stream {stream} is {state}: {cause}".format_map(trouble), style="red")
         for trouble in overview["troubles"]
+    ]
+    problems += [
+        Text(lag_text(stream, **lag), style="yellow") for stream, lag in overview["lags"].items()
     ]
     return Group(head, *problems, _classes(overview["classes"]), _queries(overview["queries"]))
 

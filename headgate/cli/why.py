@@ -17,6 +17,7 @@ MEANINGS = {
     "source": "until its source's log had it",
     "backpressure": "until a budget had room again",
     "partner": "until the other streams had come as far",
+    "bound": "until a silent stream was known to have come as far",
     "window": "until the order of its window's stream was certain",
     "log": "until the log of a view or segment had it",
     "turn": "until its turn",

@@ -26,6 +26,8 @@ class TrainArrived:
     """Whether another event of the same instant follows; no decision is made in between."""
     tuple_bytes: float = 0.0
     """Bytes of memory per tuple; 0 where unknown."""
+    bounds: tuple[int, ...] = ()
+    """The places of trains without tuples: a stream that has none has come further (BZ §4.1)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,8 @@ class Client:
                 for line in lines:
                     state = patched(state, json.loads(line))
                     yield state
+        except HTTPError as error:
+            raise self._refused(error) from error
         except (URLError, OSError, HTTPException, ValueError) as error:
             raise self._no_answer(getattr(error, "reason", error)) from error
 
@@ -165,11 +167,7 @@ class Client:
             with self._opener.open(request, timeout=PATIENCE_S) as answer:
                 return json.load(answer)
         except HTTPError as error:
-            with error:
-                refusal = _refusal(error)
-            if refusal is None:
-                raise self._no_answer(f"HTTP {error.code}") from error
-            raise refusal from error
+            raise self._refused(error) from error
         except (URLError, OSError, HTTPException, ValueError) as error:
             raise self._no_answer(getattr(error, "reason", error)) from error
 
@@ -178,6 +176,11 @@ class Client:
             "Authorization": f"Bearer {self._control.token}", "Content-Type": "application/json",
         }  # fmt: skip
         return Request(self._control.address + path, method=method, data=data, headers=headers)
+
+    def _refused(self, error: HTTPError) -> RequestRefused | RecoveryRefused:
+        """Return the refusal of a Headgate, or the error for an answer of another program."""
+        with error:
+            return _refusal(error) or self._no_answer(f"HTTP {error.code}")
 
     def _no_answer(self, reason: object) -> RecoveryRefused:
         """Return the error for a port where nothing, or another program, answers."""

@@ -200,6 +200,12 @@ def _run_metrics(overview: Mapping[str, Any], report: Report) -> Iterator[Metric
     for trouble in overview["troubles"]:
         troubles.add_metric([trouble["stream"], trouble["state"]], 1)
     yield troubles
+    lags = GaugeMetricFamily(
+        "headgate_stream_lag_seconds", "How far a stream lags behind its source", labels=["stream"]
+    )
+    for stream in overview["streams"]:
+        lags.add_metric([stream], overview["lags"].get(stream, {}).get("behind_s", 0.0))
+    yield lags
 
 
 def _families(

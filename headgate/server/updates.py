@@ -47,7 +47,7 @@ class Updates:
             HTTPException: too many pages watch.
         """
         if self._watchers >= WATCHERS:
-            raise HTTPException(503, f"{WATCHERS} pages watch this run already")
+            raise HTTPException(503, f"{WATCHERS} pages watch this run already: close one of them")
         return self._lines()
 
     def end(self) -> None:

@@ -41,6 +41,10 @@ def test_a_silent_stream_with_a_declared_delay_keeps_nobody_waiting(
         gate.add_query(Query(name=name, sql=sql, query_class="N"))
     gate.start()
     until(lambda: all(count == TUPLES for _, count in gate.totals().values()), gate)
+    reply = gate.why("union")
+    parts = reply["parts"]
+    assert "bound" in {part["kind"] for part in parts}
+    assert sum(part["to"] - part["from"] for part in parts) == pytest.approx(reply["response_s"])
     report = gate.stop()
     assert report is not None
     balanced(gate)

@@ -4,8 +4,10 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import repeat
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -179,7 +181,7 @@ def test_a_replay_compares_policies_and_can_be_cancelled(page: "Page") -> None:
     page.get_by_label("Policies").fill("rr")
     page.get_by_role("button", name="Replay").click()
     page.get_by_role("button", name="Cancel").click()
-    page.get_by_text("The replay failed: cancelled").wait_for()
+    page.get_by_text("The replay was cancelled").wait_for()
     page.get_by_role("button", name="Replay").click()
     page.get_by_role("heading", name="Which policy would have been better?").wait_for(
         timeout=90_000
@@ -246,6 +248,66 @@ def test_the_policy_and_what_amos_is_asked_for_change(page: "Page", gate: Headga
     page.wait_for_timeout(400)  # the scheduler's thread takes it at its next event
     text = str(gate.policy.specification)  # type: ignore[attr-defined]
     assert text == "pending:minimize:0.4,mean_response_s:minimize:0.6"
+    gate.set_policy("cqc")
+
+
+def test_a_stream_that_lags_is_a_problem_with_how_far_and_since_when(
+    page: "Page", gate: Headgate
+) -> None:
+    row = {"ts": datetime.now(UTC) - timedelta(hours=1)}
+    stream = Stream(
+        name="late", format="python", schema="ts TIMESTAMP", arrival_time="ts", trigger_s=0.2,
+        options={"rowsPerPoll": "1"},
+    )  # fmt: skip
+    gate.add_stream(stream, rows=lambda first: repeat(row))
+    line = page.get_by_text(re.compile(r"stream late lags 60\.\d min behind its source, since \d"))
+    line.wait_for()
+    (lag,) = gate.status()["stream_lags"]
+    assert (lag["stream"], lag["behind_s"] > 3599) == ("late", True)
+    gate.drop_stream("late")
+    line.wait_for(state="detached")
+
+
+def test_a_filter_stays_chosen_when_nothing_fits_it_any_more(page: "Page", gate: Headgate) -> None:
+    gate.pause_query("hot")
+    page.get_by_role("link", name="Queries").click()
+    states = page.get_by_label("State")
+    states.select_option("PAUSED")
+    page.get_by_text("1 of 2 queries").wait_for()
+    gate.resume_query("hot")
+    page.get_by_text("0 of 2 queries").wait_for()
+    page.reload()
+    page.get_by_text("0 of 2 queries").wait_for()
+    assert states.input_value() == "PAUSED"
+    states.select_option("")
+    page.get_by_text("2 queries", exact=True).wait_for()
+
+
+def test_fields_that_a_user_has_not_changed_follow_the_run(page: "Page", gate: Headgate) -> None:
+    page.get_by_role("link", name="Queries").click()
+    page.get_by_role("link", name="tags").click()
+    deadline, weight = page.get_by_label("Deadline in seconds"), page.get_by_label("Weight")
+    deadline.fill("7")
+    gate.set_query("tags", weight=4.0)
+    until(lambda: weight.input_value() == "4")
+    assert deadline.input_value() == "7"
+    page.get_by_role("button", name="Change").click()
+    page.get_by_role("dialog").get_by_text("Its deadline becomes 7 s, from").wait_for()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    gate.set_query("tags", weight=1.0)
+
+
+def test_a_slider_that_is_refused_goes_back(chromium: "Browser", gate: Headgate) -> None:
+    gate.set_policy("amos(dwell_s=0.3)")
+    control, page = Control.read(gate.state), chromium.new_page()
+    page.goto(f"{control.page}page/policy#token={control.read_token}")
+    slider = page.get_by_label("pending", exact=True)
+    slider.wait_for()
+    before = slider.input_value()
+    slider.fill("999")
+    page.get_by_text("the read-only token allows no change").wait_for()
+    assert (slider.input_value(), before != "999") == (before, True)
+    page.close()
     gate.set_policy("cqc")
 
 

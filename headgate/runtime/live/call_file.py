@@ -13,7 +13,8 @@ from headgate.access import PRIVATE
 from headgate.errors import HeadgateError
 from headgate.model.query import QueryClass
 from headgate.policies.interface import Ranking
-from headgate.runtime.live.why import Members, why
+from headgate.runtime.live.run_names import Members
+from headgate.runtime.live.why import why
 from headgate.runtime.policy_text import Spelled
 from headgate.runtime.run.call_log import CallLog
 

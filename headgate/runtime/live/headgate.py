@@ -22,8 +22,8 @@ from headgate.runtime.live.amos_library import amos_among, newcomer_of, refuse_n
 from headgate.runtime.live.call_file import save_calls
 from headgate.runtime.live.commands import Commands
 from headgate.runtime.live.handle import QueryHandle
+from headgate.runtime.live.run_names import Members
 from headgate.runtime.live.state_folder import StateFolder
-from headgate.runtime.live.why import Members
 from headgate.runtime.members.cut_decision import cut_pays
 from headgate.runtime.members.membership import Membership
 from headgate.runtime.pipeline import refuse_off_spark

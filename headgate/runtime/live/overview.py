@@ -51,6 +51,9 @@ def overview_of(
         "queries": rows,
         "streams": status["streams"],
         "troubles": status["stream_troubles"],
+        # An instant is whole: figures are rounded to a few digits on their way to a page.
+        "lags": {lag["stream"]: {"behind_s": lag["behind_s"], "since_s": int(lag["since_s"])}
+                 for lag in status["stream_lags"]},
         "dead_letters": status["dead_letters"],
         "amos": amos_of(run.scheduler.policy),
     }  # fmt: skip

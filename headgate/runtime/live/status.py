@@ -104,6 +104,7 @@ def status_of(
     return {
         "policy": policy, "streams": list(membership.catalog.readable),
         "stream_troubles": [asdict(trouble) for trouble in run.engine.troubles()],
+        "stream_lags": [asdict(lag) for lag in run.engine.lags()],
         "dead_letters": run.engine.dead_letters(), "queries": _for_all(membership, row),
     }  # fmt: skip
 
@@ -141,7 +142,7 @@ def starting(membership: Membership, policy: str, rehearsed_of: tuple[int, int])
     done, total = rehearsed_of
     return {
         "policy": policy, "streams": list(membership.catalog.readable), "stream_troubles": [],
-        "dead_letters": {},
+        "stream_lags": [], "dead_letters": {},
         "queries": _for_all(membership, row), "starting": {"rehearsed": done, "of": total},
     }  # fmt: skip
 

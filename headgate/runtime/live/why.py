@@ -1,13 +1,15 @@
 """Why a result took as long as it did: its parts, and which calls ran instead."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from headgate.errors import RequestRefused, UnknownName
 from headgate.model.query import QueryClass
+from headgate.runtime.live.run_names import Members
 from headgate.runtime.members.membership import Membership
-from headgate.runtime.run.call_log import CallLog, CallRecord
+from headgate.runtime.run.call_log import CallLog, CallRecord, LoggedTrain
 from headgate.runtime.run.run import Running
 
 MINUTE_S = 60.0
@@ -24,56 +26,6 @@ class Span(NamedTuple):
     from_s: float
     to_s: float
     unit: int
-
-
-@dataclass(frozen=True)
-class Members:
-    """What a run's units and streams are called, and which unit fills which stream.
-
-    Args:
-        ids: by query, the id of the unit whose results are its results.
-        names: by id of a unit, its query.
-        segments: by id of a unit, its name: that of its query, unless the query was cut.
-        streams: by number, their names.
-        producers: by number of a stream that a query fills, the id of that query's unit.
-        sources: by number of a timeline over other streams, their numbers.
-    """
-
-    ids: Mapping[str, int]
-    names: Mapping[int, str]
-    classes: Mapping[str, QueryClass]
-    segments: Mapping[int, str] = field(default_factory=dict)
-    streams: Sequence[str] = ()
-    producers: Mapping[int, int] = field(default_factory=dict)
-    sources: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, membership: Membership, run: Running) -> "Members":
-        """Return the names of the streams and queries of a run, also of queries that are gone."""
-        catalog = membership.catalog
-        segments = catalog.all_segments()
-        by_name = {query_class.name: query_class for query_class in catalog.classes}
-        numbers = {stream.name: number for number, stream in enumerate(catalog.streams)}
-        paths = [path for path in catalog.paths if path.query.name in catalog.ids]
-        return cls(
-            {query: catalog.ids[query_paths[-1].query.name]
-             for query, query_paths in segments.items()
-             if query_paths[-1].query.name in catalog.ids},
-            run.names
-            | {catalog.ids[path.query.name]: path.first_of or path.query.name for path in paths},
-            {query: by_name[catalog.class_of(query)] for query in segments},
-            {catalog.ids[path.query.name]: path.query.name for path in paths},
-            [stream.name for stream in catalog.streams],
-            {numbers[path.into]: catalog.ids[path.query.name] for path in paths
-             if path.into in numbers},
-            {numbers[stream.name]: tuple(numbers[name] for name in stream.of if name in numbers)
-             for stream in catalog.streams if stream.of},
-        )  # fmt: skip
-
-    def class_of(self, units: Sequence[int]) -> QueryClass | None:
-        """Return the class of a call, which is that of its first unit whose query is not gone."""
-        names = (self.names.get(unit, "") for unit in units)
-        return next((self.classes[name] for name in names if name in self.classes), None)
 
 
 def why_of(membership: Membership, run: Running, name: str, at_s: float | None) -> dict[str, Any]:
@@ -117,15 +69,15 @@ def explained(
     """Return the parts of the response time of a call's slowest result, and what ran instead."""
     response_s = record.slowest_s[unit]
     arrived_at_s = record.ended_at_s - response_s
-    train = call_log.train_at(record.call.stream, arrived_at_s, record.call)
     way = Way(call_log, records, members)
+    train = way.train(record, unit, arrived_at_s)
     spans = [span for span in way.spans(record, unit, arrived_at_s) if span.to_s > span.from_s]
     streams, stream = members.streams, record.call.stream
     return {
         "query": members.names[unit],
         "call": record.call.number,
         "stream": streams[stream] if stream < len(streams) else None,
-        "position": None if train is None else train[0],
+        "position": None if train is None else train.number,
         "lane": record.lane,
         "policy": record.policy,
         "arrival": arrived_at_s,
@@ -160,23 +112,62 @@ def _chosen(
 
 @dataclass(frozen=True)
 class Way:
-    """The way of a tuple through the calls of a run."""
+    """The way of a tuple through the calls of a run.
+
+    Args:
+        records: the calls, by their begin.
+    """
 
     call_log: CallLog
     records: Sequence[CallRecord]
     members: Members
+    calls_by_unit: dict[int, list[CallRecord]] = field(default_factory=dict)
 
     def spans(self, record: CallRecord, unit: int, arrived_at_s: float) -> Iterator[Span]:
         """Yield where a tuple was from its arrival until a call of a unit was committed."""
-        train = self.call_log.train_at(record.call.stream, arrived_at_s, record.call)
-        in_log_at_s = arrived_at_s if train is None else train[1]
+        train = self.train(record, unit, arrived_at_s)
+        in_log_at_s = arrived_at_s if train is None else train.in_log_at_s
         in_log_at_s = min(max(in_log_at_s, arrived_at_s), record.begun_at_s)
-        yield from self._until_in_log(record.call.stream, unit, arrived_at_s, in_log_at_s)
+        if train is not None and train.is_bound:
+            yield from self._until_bound(record, unit, arrived_at_s, in_log_at_s)
+        else:
+            yield from self._until_in_log(record.call.stream, unit, arrived_at_s, in_log_at_s)
         yield from self._waiting(record, unit, max(in_log_at_s, arrived_at_s))
         begin_s = max(record.begun_at_s, arrived_at_s)
         commits_s = max(begin_s, record.ended_at_s - record.commit_s)
         yield Span("running", begin_s, commits_s, unit)
         yield Span("committing", commits_s, record.ended_at_s, unit)
+
+    def train(self, record: CallRecord, unit: int, arrived_at_s: float) -> LoggedTrain | None:
+        """Return the train with which a call could give its slowest result.
+
+        A tuple of a union waits in the log for a later train, which moves the watermark past it.
+        """
+        call, idle_s = record.call, record.idle_s.get(unit)
+        if idle_s is None:
+            return self.call_log.train_at(call.stream, arrived_at_s, call)
+        return self.call_log.train_near(call.stream, arrived_at_s + idle_s, call)
+
+    def _until_bound(
+        self, record: CallRecord, unit: int, arrived_at_s: float, in_log_at_s: float
+    ) -> Iterator[Span]:
+        """Yield where a tuple was until a silent stream was known to have come as far.
+
+        A window that the bound itself has closed has no earlier tuple to wait for.
+        """
+        since_s = arrived_at_s
+        if unit in record.idle_s:
+            since_s, source = self._first_log(record.call.stream, arrived_at_s, in_log_at_s)
+            yield from self._until_in_log(source, unit, arrived_at_s, since_s)
+        yield Span("bound", since_s, in_log_at_s, unit)
+
+    def _first_log(self, stream: int, arrived_at_s: float, latest_s: float) -> tuple[float, int]:
+        """Return when the log of a stream of a timeline had a tuple, and which stream that is."""
+        sources = self.members.sources.get(stream, (stream,))
+        instants = [(self.call_log.arrival_after(source, arrived_at_s), source)
+                    for source in sources]  # fmt: skip
+        return min((latest_s if at_s is None else min(at_s, latest_s), source)
+                   for at_s, source in instants)  # fmt: skip
 
     def _until_in_log(
         self, stream: int, unit: int, arrived_at_s: float, in_log_at_s: float
@@ -198,10 +189,8 @@ class Way:
                 yield Span("log", min(last.ended_at_s, in_log_at_s), in_log_at_s, unit)
                 return
         if sources:
-            instants_s = [self.call_log.arrival_after(source, arrived_at_s) for source in sources]
-            first_s = min((at_s for at_s in instants_s if at_s is not None), default=in_log_at_s)
-            first_s = min(first_s, in_log_at_s)
-            yield from self._source(unit, arrived_at_s, first_s)
+            first_s, source = self._first_log(stream, arrived_at_s, in_log_at_s)
+            yield from self._until_in_log(source, unit, arrived_at_s, first_s)
             kind = "partner" if len(sources) > 1 else "window"
             yield Span(kind, first_s, in_log_at_s, unit)
             return
@@ -254,6 +243,20 @@ class Way:
                 "reason": self._reason(other, query_class, turn, priority, own_priority),
             }
 
+    def _ran(self, unit: int, at_s: float) -> bool:
+        """Return True if a call of a unit was under way; a unit has one call at a time."""
+        calls = self._calls_of(unit)
+        place = bisect_right(calls, at_s, key=lambda record: record.begun_at_s)
+        return place > 0 and at_s < calls[place - 1].ended_at_s
+
+    def _calls_of(self, unit: int) -> list[CallRecord]:
+        """Return the calls of a unit, in order; an hour may have a hundred thousand calls."""
+        if unit not in self.calls_by_unit:
+            self.calls_by_unit[unit] = [
+                record for record in self.records if unit in record.call.units
+            ]
+        return self.calls_by_unit[unit]
+
     def _reason(
         self,
         other: CallRecord,
@@ -268,11 +271,7 @@ class Way:
             return "an earlier call of this query: it has one at a time"
         if other.begun_at_s <= turn.from_s:
             return "under way already: calls are not interrupted"
-        if any(
-            record.begun_at_s <= other.begun_at_s < record.ended_at_s
-            for record in self.records
-            if unit in record.call.units
-        ):
+        if self._ran(unit, other.begun_at_s):
             return "begun while an earlier call of this query ran: it has one at a time"
         decision, own_class = (
             self.call_log.decisions.of(other.call.number), self.members.class_of([unit]),

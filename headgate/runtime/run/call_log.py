@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class CallRecord:
 
     Args:
         slowest_s: by unit, the longest response time; only units with results.
+        idle_s: by unit, how long that result waited for other streams; only of unions.
         failed: units that have consumed nothing.
     """
 
@@ -47,6 +48,7 @@ class CallRecord:
     lane: str = ""
     slowest_s: dict[int, float] = field(default_factory=dict)
     failed: tuple[int, ...] = ()
+    idle_s: dict[int, float] = field(default_factory=dict)
 
     @property
     def size_bytes(self) -> int:
@@ -60,11 +62,28 @@ class Arrivals:
     Args:
         first: the number of the first train.
         heads_s: by train, when its first tuple arrived.
+        bounds: the places of trains without tuples.
     """
 
     at_s: float
     first: int
     heads_s: Floats
+    bounds: tuple[int, ...] = ()
+
+
+class LoggedTrain(NamedTuple):
+    """A train of a stream.
+
+    Args:
+        head_at_s: when its first tuple arrived.
+        in_log_at_s: when its log had it.
+        is_bound: whether it has no tuples, and says how far a silent stream has come.
+    """
+
+    number: int
+    head_at_s: float
+    in_log_at_s: float
+    is_bound: bool
 
 
 class CallLog:
@@ -143,16 +162,30 @@ class CallLog:
                 return arrivals.at_s
         return None
 
-    def train_at(self, stream: int, arrived_at_s: float, call: BoxCall) -> tuple[int, float] | None:
-        """Return the train of a call that has the tuple of an instant, and when it was durable."""
-        result = None
-        for arrivals in list(self._arrivals.get(stream, ())):
-            heads_s = arrivals.heads_s
-            for place in np.flatnonzero(heads_s <= arrived_at_s + 1e-6).tolist():
-                train = arrivals.first + place
-                if call.first_train <= train < call.end_train:
-                    result = train, arrivals.at_s
-        return result
+    def train_at(self, stream: int, arrived_at_s: float, call: BoxCall) -> LoggedTrain | None:
+        """Return the train of a call that has the tuple of an instant."""
+        arrived = [
+            train for train in self._trains_of(stream, call)
+            if train.head_at_s <= arrived_at_s + 1e-6
+        ]  # fmt: skip
+        return arrived[-1] if arrived else None
+
+    def train_near(self, stream: int, arrived_at_s: float, call: BoxCall) -> LoggedTrain | None:
+        """Return the train of a call that arrived nearest to an instant."""
+        trains = self._trains_of(stream, call)
+        return min(trains, key=lambda train: abs(train.head_at_s - arrived_at_s), default=None)
+
+    def _trains_of(self, stream: int, call: BoxCall) -> list[LoggedTrain]:
+        """Return the trains of a call, in order, as far as they are recorded."""
+        return [
+            LoggedTrain(
+                arrivals.first + place, float(head_at_s), arrivals.at_s, place in arrivals.bounds
+            )
+            for arrivals in list(self._arrivals.get(stream, ()))
+            if arrivals.first < call.end_train
+            for place, head_at_s in enumerate(arrivals.heads_s)
+            if call.first_train <= arrivals.first + place < call.end_train
+        ]
 
     def to_dict(self, encoded: Callable[[bytes], str]) -> dict[str, Any]:
         """Return all of it as plain data.
@@ -163,12 +196,14 @@ class CallLog:
         calls = [
             [call.number, call.units, call.stream, call.first_train, call.end_train, call.tuples,
              record.policy, record.begun_at_s, record.ended_at_s, record.commit_s, record.lane,
-             list(record.slowest_s.items()), record.failed]
+             list(record.slowest_s.items()), record.failed, list(record.idle_s.items())]
             for record in self._calls
             for call in (record.call,) if record.ended_at_s < inf
         ]  # fmt: skip
         arrivals = {
-            stream: [[entry.at_s, entry.first, entry.heads_s.tolist()] for entry in entries]
+            stream: [
+                [entry.at_s, entry.first, entry.heads_s.tolist(), entry.bounds] for entry in entries
+            ]
             for stream, entries in self._arrivals.items()
         }
         return {
@@ -184,17 +219,19 @@ class CallLog:
         """Return the log whose `to_dict` this is."""
         log = cls((), Decisions.from_dict(data["decisions"], decoded, ranking))
         for (number, units, stream, first, end, tuples, policy, begun_at_s, ended_at_s, commit_s,
-             lane, slowest_s, failed) in data["calls"]:  # fmt: skip
+             lane, slowest_s, failed, idle_s) in data["calls"]:  # fmt: skip
             call = BoxCall(number, tuple(units), stream, first, end, tuples)
             log._calls.append(
                 CallRecord(
                     call, policy, begun_at_s, ended_at_s, commit_s=commit_s, lane=lane,
-                    slowest_s=dict(slowest_s), failed=tuple(failed),
+                    slowest_s=dict(slowest_s), failed=tuple(failed), idle_s=dict(idle_s),
                 )
             )  # fmt: skip
         for stream, entries in data["arrivals"].items():
-            arrivals = (Arrivals(at_s, first, np.array(heads)) for at_s, first, heads in entries)
-            log._arrivals[int(stream)] = deque(arrivals)
+            log._arrivals[int(stream)] = deque(
+                Arrivals(at_s, first, np.array(heads_s), tuple(bounds))
+                for at_s, first, heads_s, bounds in entries
+            )
         for periods, key in ((log._delays, "delays"), (log._halts, "halts")):
             periods.extend((unit, begin_s, end_s) for unit, begin_s, end_s in data[key])
         log._full.extend((begin_s, end_s) for begin_s, end_s in data["full"])
@@ -206,15 +243,19 @@ class CallLog:
             return
         record.ended_at_s, record.commit_s = event.at_s, event.commit_s
         record.lane, record.failed = event.lane, event.failed
-        for unit, responses_s in zip(event.call.units, event.responses_s, strict=True):
+        for place, unit in enumerate(event.call.units):
+            responses_s = event.responses_s[place]
             if len(responses_s):
-                record.slowest_s[unit] = float(np.max(responses_s))
+                slowest = int(np.argmax(responses_s))
+                record.slowest_s[unit] = float(responses_s[slowest])
+                if event.idle_s and event.idle_s[place][slowest] > 0:
+                    record.idle_s[unit] = float(event.idle_s[place][slowest])
 
     def _arrive(self, event: TrainArrived) -> None:
         first, count = self._next_train.get(event.stream, 0), len(event.tuples)
         self._next_train[event.stream] = first + count
         trains = self._arrivals.setdefault(event.stream, deque())
-        trains.append(Arrivals(event.at_s, first, event.head_arrived_at_s))
+        trains.append(Arrivals(event.at_s, first, event.head_arrived_at_s, event.bounds))
         self._bytes += TRAIN_BYTES * (count + 1)
 
     def _forget(self, now_s: float) -> None:

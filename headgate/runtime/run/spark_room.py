@@ -16,6 +16,7 @@ from headgate.language.analysis import Analyst
 from headgate.model.account import Account
 from headgate.model.arrays import Ints
 from headgate.model.events import SheddingChanged
+from headgate.model.lag import Lag
 from headgate.model.network.network import Network, Path
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import Deliver, QueryStatistics
@@ -159,6 +160,8 @@ class LiveEngine(Engine, Protocol):
     def storage_s(self) -> float: ...
 
     def troubles(self) -> Sequence[Trouble]: ...
+
+    def lags(self) -> Sequence[Lag]: ...
 
     def rehearse(
         self,

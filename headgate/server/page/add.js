@@ -35,7 +35,7 @@ export function refusals(sql, message) {
 
 export function addView(goTo) {
   const message = messageBox();
-  const name = element("input", { required: true, pattern: "[A-Za-z_][A-Za-z0-9_]*", autocomplete: "off", spellcheck: "false" });
+  const name = element("input", { required: true, pattern: "[A-Za-z][A-Za-z0-9_]{0,99}", title: "letters, digits and _, beginning with a letter", autocomplete: "off", spellcheck: "false" });
   const queryClass = element("select", {});
   const sql = element("textarea", { rows: 8, required: true, spellcheck: "false", wrap: "off", placeholder: "SELECT location, temperature FROM sensors WHERE temperature > 38" });
   const weight = element("input", { type: "number", min: 0, step: "any", value: 1 });

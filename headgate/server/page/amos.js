@@ -44,10 +44,10 @@ export function amosPanel(message) {
     "section",
     { class: "panel", hidden: true },
     element("h2", {}, "What amos is asked for"),
-    element("p", { class: "quiet" }, "Weights sum to 1: moving a slider scales the others. A change takes effect with the next turn."),
+    element("p", { class: "quiet" }, "The weights sum to 1: moving a slider scales the others. amos follows them from its next choice on."),
     sliders,
     element("p", { class: "buttons" }, add),
-    element("table", {}, element("thead", {}, element("tr", {}, ...["policy", "score", "turns"].map((text) => element("th", { scope: "col" }, text)))), scores),
+    element("table", {}, element("thead", {}, element("tr", {}, ...["policy", "score", "turns"].map((text, index) => element("th", { scope: "col", class: index ? "number" : "" }, text)))), scores),
     element("h3", {}, "Scores and who was in charge, over time"),
     overTime,
   );
@@ -59,6 +59,7 @@ export function amosPanel(message) {
   let busy = 0;
   let timer = 0;
   let shown = "";
+  let wanted = [];
 
   /** Draw the scores of the last minutes, and a band with the policy in charge. */
   function drawHistory(names) {
@@ -99,11 +100,20 @@ export function amosPanel(message) {
         message.say(`Asked for: ${rows.map((row) => `${row.quantifier} ${row.metric} ${row.weight / STEPS}`).join(", ")}.`);
       } catch (error) {
         message.refuse(error.message);
+        adopt(wanted); // the sliders show what amos is asked for, not what was refused
       }
       setTimeout(() => {
         busy -= 1; // until then the stream may still bring the old weights
       }, 3000);
     }, WAIT_MS);
+  }
+
+  /** Show a specification as sliders. */
+  function adopt(specification) {
+    const exact = specification.map((row) => Math.round(row.weight * STEPS));
+    const weights = exact.length > 1 ? moved(exact, 0, Math.min(STEPS, exact[0])) : [STEPS];
+    rows = specification.map((row, index) => ({ ...row, weight: weights[index] }));
+    build();
   }
 
   function move(place, value) {
@@ -164,13 +174,11 @@ export function amosPanel(message) {
       node.hidden = amos === null;
       if (amos === null) return;
       metrics = amos.metrics;
-      const key = JSON.stringify(amos.specification);
+      wanted = amos.specification;
+      const key = JSON.stringify(wanted);
       if (!busy && key !== shown && !sliders.contains(document.activeElement)) {
         shown = key;
-        const exact = amos.specification.map((row) => Math.round(row.weight * STEPS));
-        const weights = exact.length > 1 ? moved(exact, 0, Math.min(STEPS, exact[0])) : [STEPS];
-        rows = amos.specification.map((row, index) => ({ ...row, weight: weights[index] }));
-        build();
+        adopt(wanted);
       }
       drawHistory(amos.scores.map((row) => row.policy));
       scores.replaceChildren(

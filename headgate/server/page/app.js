@@ -95,11 +95,13 @@ function tick() {
   const badge = document.getElementById("connection");
   setText(badge, store.connection);
   badge.className = `badge ${store.connection === "live" ? "good" : "bad"}`;
-  if (store.state !== null) {
+  const clock = document.getElementById("clock");
+  if (store.reason) setText(clock, store.reason);
+  else if (store.state !== null) {
     const now_s = Date.now() / 1000;
     const server = time(now_s - store.shift_s);
     const off = Math.abs(store.shift_s) > 2 ? `, here ${time(now_s)}` : "";
-    setText(document.getElementById("clock"), `server ${server}${off}`);
+    setText(clock, `server ${server}${off}`);
   }
 }
 

@@ -6,9 +6,9 @@ import { dateTime } from "./format.js";
 
 const EVERY_MS = 4000;
 const KINDS = {
-  policy: "policy", specification: "specification of amos", query: "worth of", sql: "text of",
+  policy: "policy", specification: "what amos is asked for", query: "changed", sql: "text of",
   add: "added", drop: "dropped", "drop stream": "dropped stream", pause: "paused",
-  resume: "resumed", restart: "restarted",
+  resume: "resumed", restart: "restarted", library: "added to the library of amos:",
 };
 
 function value(content) {
@@ -16,13 +16,35 @@ function value(content) {
   return typeof content === "string" ? content : JSON.stringify(content);
 }
 
+/** Return a specification in words; commands send it as text, sliders as rows. */
+function asked(content) {
+  if (content === null || content === undefined) return "nothing";
+  const rows = Array.isArray(content)
+    ? content.map((row) => [row.metric, row.quantifier, row.weight])
+    : String(content).split(",").map((row) => row.trim().split(":"));
+  return rows.map(([metric, quantifier, weight]) => `${quantifier} ${metric} ${Number(weight)}`).join(", ");
+}
+
 /** Return in words what a change was. */
-export function sentence(change) {
-  const what = `${KINDS[change.kind] ?? change.kind}${change.name ? ` ${change.name}` : ""}`;
-  if (change.kind === "add" || change.before === null || change.before === undefined) {
-    return change.kind === "policy" || change.kind === "specification" ? `${what}: ${value(change.after)}` : what;
-  }
-  return `${what}: ${value(change.before)} → ${value(change.after)}`;
+export function sentence({ kind, name, before, after }) {
+  const what = `${KINDS[kind] ?? kind}${name ? ` ${name}` : ""}`;
+  if (kind === "specification") return `${what}: ${asked(before)} → ${asked(after)}`;
+  if (kind === "policy" || kind === "sql") return `${what}: ${value(before)} → ${value(after)}`;
+  if (kind !== "query") return what;
+  const keys = Object.keys(after ?? {});
+  return `${what}: ${keys.map((key) => `${key} ${value(before?.[key])} → ${value(after[key])}`).join(", ")}`;
+}
+
+/** Return in words what undoing a change does. */
+function consequence({ kind, name, before }) {
+  if (kind === "add") return `This drops ${name} for good. Results that are there stay.`;
+  if (kind === "pause") return `Query ${name} goes on where it stands.`;
+  if (kind === "resume") return `Query ${name} is paused again.`;
+  if (kind === "sql") return `Query ${name} gets its former text again, as its next version, whose results have a folder of their own.`;
+  const earlier = kind === "specification" ? asked(before) : kind === "query"
+    ? Object.entries(before ?? {}).map(([key, content]) => `${key} ${value(content)}`).join(", ")
+    : value(before);
+  return `This puts back what was there before: ${earlier}. No result changes.`;
 }
 
 export function changesView() {
@@ -36,10 +58,7 @@ export function changesView() {
   let shown = "";
 
   async function undo(change) {
-    const consequence = change.kind === "add"
-      ? `This drops ${change.name} for good. The results stay.`
-      : `This puts back what was there before: ${value(change.before)}. No result changes.`;
-    if (!(await confirmed(`Undo change ${change.number}?`, `${sentence(change)}. ${consequence}`, "Undo"))) return;
+    if (!(await confirmed(`Undo change ${change.number}?`, `${sentence(change)}. ${consequence(change)}`, "Undo"))) return;
     try {
       await ask("POST", `changes/${change.number}/undo`);
       message.say(`Change ${change.number} is undone.`);
@@ -55,7 +74,8 @@ export function changesView() {
     try {
       answer = await ask("GET", "changes");
     } catch (error) {
-      message.refuse(error.message);
+      same.textContent = error.message; // until the next attempt
+      shown = "";
       return;
     }
     const key = JSON.stringify(answer);

@@ -36,11 +36,11 @@ export function percent(value) {
 }
 
 export function dateTime(at_s) {
-  return new Date(at_s * 1000).toLocaleString([], { hour12: false, dateStyle: "short", timeStyle: "medium" });
+  return new Date(at_s * 1000).toLocaleString([], { hourCycle: "h23", dateStyle: "short", timeStyle: "medium" });
 }
 
 export function time(at_s) {
-  return new Date(at_s * 1000).toLocaleTimeString([], { hour12: false });
+  return new Date(at_s * 1000).toLocaleTimeString([], { hourCycle: "h23" });
 }
 
 /** Return a singular or plural with its number. */

@@ -2,14 +2,14 @@
 
 import { lineChart } from "./chart.js";
 import { element, setText } from "./dom.js";
-import { count, percent, rate, seconds, some } from "./format.js";
+import { count, percent, rate, seconds, some, time } from "./format.js";
 import { spelled } from "./policy.js";
 import { store } from "./store.js";
 
 const HIGH = 0.7;
 
 export function overviewView() {
-  const problems = element("ul", { class: "problems", "aria-label": "Problems" });
+  const problems = problemList();
   const starting = element("p", { class: "panel", hidden: true });
   const tiles = tileRow();
   const classes = element("div", { class: "classes" });
@@ -18,7 +18,7 @@ export function overviewView() {
     "div",
     {},
     element("h1", {}, "Overview"),
-    starting, problems, tiles.node,
+    starting, problems.node, tiles.node,
     element("h2", {}, "Classes"),
     element("p", { class: "quiet" }, "Figures of the last minute. The charts begin when this page is opened."),
     classes,
@@ -33,7 +33,7 @@ export function overviewView() {
         return;
       }
       if (!state.classes) return;
-      showProblems(problems, state);
+      problems.update(state);
       tiles.update(state);
       for (const name of cards.keys()) {
         if (!state.classes[name]) {
@@ -54,35 +54,58 @@ export function overviewView() {
   };
 }
 
-/** Show failed queries first, then streams that do not deliver, then budgets that fill. */
-function showProblems(list, state) {
+/** Return the problems of a state, the worst first. */
+function problemsOf(state) {
   const lines = [];
+  const add = (key, kind, name, text, level = "bad") => lines.push({ key: JSON.stringify([key, name]), kind, name, text, level });
   for (const [name, query] of Object.entries(state.queries)) {
-    if (query.state === "FAILED") lines.push(["query", name, withoutName(query.cause ?? "", name)]);
+    if (query.state === "FAILED") add("query", "query", name, withoutName(query.cause ?? "has failed", name));
   }
-  for (const trouble of state.troubles ?? []) {
-    lines.push(["stream", trouble.stream, `is ${trouble.state}: ${trouble.cause}`]);
+  const [policy, replacement] = state.policy.split(", replaced by ");
+  if (replacement) add("policy", "policy", policy, `has failed and is replaced by ${replacement}`);
+  for (const { stream, state: kind, cause } of state.troubles ?? []) {
+    add("trouble", "stream", stream, `${kind === "STOPPED" ? "has stopped" : "fails and is tried again"}: ${cause}`);
+  }
+  for (const [stream, lag] of Object.entries(state.lags ?? {})) {
+    add("lag", "stream", stream, `lags ${seconds(lag.behind_s)} behind its source, since ${time(lag.since_s)}`, "warning");
   }
   for (const [name, share] of Object.entries(state.used ?? {})) {
-    if (share >= HIGH) lines.push(["budget", name, `is ${percent(share)} used`]);
+    if (share >= HIGH) add("budget", "budget of", name, `is ${percent(share)} used`);
   }
   for (const [stream, letters] of Object.entries(state.dead_letters ?? {})) {
-    lines.push(["dead letters", stream, some(letters, "record")]);
+    add("letters", "stream", stream, `has ${some(letters, "dead letter")}`, "warning");
   }
-  const key = JSON.stringify(lines);
-  if (list.dataset.key === key) return;
-  list.dataset.key = key;
-  list.replaceChildren(
-    ...lines.map(([kind, name, text]) =>
-      element(
-        "li",
-        { class: kind === "dead letters" ? "warning" : "bad" },
-        element("strong", {}, `${kind} `),
-        kind === "query" ? element("a", { href: queryLink(name), "data-view": true }, name) : name,
-        ` ${text}`,
-      ),
-    ),
-  );
+  return lines;
+}
+
+/** Return the list of problems. A line stays the same element, so that its link keeps the focus. */
+function problemList() {
+  const node = element("ul", { class: "problems", "aria-label": "Problems" });
+  const items = new Map();
+  return {
+    node,
+    update(state) {
+      const lines = problemsOf(state);
+      const keys = new Set(lines.map((line) => line.key));
+      for (const [key, item] of items) {
+        if (keys.has(key)) continue;
+        item.node.remove();
+        items.delete(key);
+      }
+      lines.forEach((line, index) => {
+        if (!items.has(line.key)) items.set(line.key, problemLine(line));
+        const item = items.get(line.key);
+        setText(item.text, line.text);
+        if (node.children[index] !== item.node) node.insertBefore(item.node, node.children[index] ?? null);
+      });
+    },
+  };
+}
+
+function problemLine({ kind, name, level }) {
+  const text = element("span", {});
+  const subject = kind === "query" ? element("a", { href: queryLink(name), "data-view": true }, name) : name;
+  return { text, node: element("li", { class: level }, element("strong", {}, kind), " ", subject, " ", text) };
 }
 
 /** Return a cause without the name at its beginning, which stands before it as a link. */

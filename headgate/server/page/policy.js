@@ -4,6 +4,8 @@ import { amosPanel } from "./amos.js";
 import { ask } from "./api.js";
 import { confirmed, element, field, messageBox, setText } from "./dom.js";
 
+const EVERY_MS = 5000;
+
 /** Return the name and the parameters of a policy as text, such as `bsd(search=log,clusters=12)`. */
 export function spelled(text) {
   const [, name, , inside = ""] = /^([^(]*)(\((.*)\))?$/.exec(text) ?? [null, text, null, ""];
@@ -41,6 +43,7 @@ export function policyView() {
   );
   let entries = [];
   let before = "";
+  let asked_ms = -EVERY_MS;
 
   function text() {
     const changed = [...parameters.querySelectorAll("input")]
@@ -84,25 +87,28 @@ export function policyView() {
     }
   });
 
-  ask("GET", "policies").then(
-    (all) => {
-      entries = all;
-      select.replaceChildren(...all.map((entry) => new Option(`${entry.name}: ${entry.objective}`, entry.name)));
-      select.value = before.split("(")[0] || all[0].name;
+  async function load() {
+    asked_ms = performance.now();
+    try {
+      entries = await ask("GET", "policies");
+      select.replaceChildren(...entries.map((entry) => new Option(`${entry.name}: ${entry.objective}`, entry.name)));
+      select.value = before.split("(")[0] || entries[0].name;
       choose();
-    },
-    (error) => message.refuse(error.message),
-  );
+    } catch (error) {
+      setText(wanted, error.message); // until the next attempt
+    }
+  }
 
   return {
     node: element(
       "div",
       {},
       element("h1", {}, "Policy"),
-      element("p", {}, "In charge: ", current, " ", deciding),
+      element("p", {}, "In charge: ", current, deciding),
       message.node, panel.node, form,
     ),
     update(state) {
+      if (!entries.length && performance.now() - asked_ms > EVERY_MS) load();
       const name = state.policy.split(", ")[0];
       const changed = name !== before;
       before = name;

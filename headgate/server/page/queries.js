@@ -25,8 +25,15 @@ const COLUMNS = [
 
 const NOTHING = Symbol("no value was shown yet");
 
-/** The order and the filters, which stay while other views are shown. */
-const chosen = { column: "query", down: false, text: "", class: "", state: "" };
+const KEY = "headgate-queries";
+
+/** The order and the filters, which stay in this tab, also after a reload. */
+const chosen = { column: "query", down: false, text: "", class: "", state: "", ...JSON.parse(sessionStorage.getItem(KEY) ?? "{}") };
+
+function choose(values) {
+  Object.assign(chosen, values);
+  sessionStorage.setItem(KEY, JSON.stringify(chosen));
+}
 
 export function queriesView() {
   const summary = element("p", { class: "quiet", role: "status" });
@@ -52,8 +59,8 @@ export function queriesView() {
   }
 
   function sortBy(key) {
-    if (chosen.column === key) chosen.down = !chosen.down;
-    else Object.assign(chosen, { column: key, down: COLUMNS.find(([name]) => name === key)[2] !== TEXT });
+    if (chosen.column === key) choose({ down: !chosen.down });
+    else choose({ column: key, down: COLUMNS.find(([name]) => name === key)[2] !== TEXT });
     arrange(true);
   }
 
@@ -86,12 +93,12 @@ export function queriesView() {
   }
 
   search.addEventListener("input", () => {
-    chosen.text = search.value;
+    choose({ text: search.value });
     filter();
   });
   for (const [select, key] of [[classes, "class"], [states, "state"]]) {
     select.addEventListener("change", () => {
-      chosen[key] = select.value;
+      choose({ [key]: select.value });
       filter();
     });
   }
@@ -157,11 +164,12 @@ function compared(a, b, sign) {
   return a < b ? -sign : a > b ? sign : 0;
 }
 
-/** Fill a select with options, if they have changed. */
-function options(select, value, names) {
+/** Fill a select with options, if they have changed. The chosen one stays: it still filters. */
+function options(select, value, present) {
+  const names = value && !present.includes(value) ? [...present, value] : present;
   const key = names.join("\n");
   if (select.dataset.key === key) return;
   select.dataset.key = key;
   select.replaceChildren(select.options[0], ...names.map((name) => new Option(name, name)));
-  select.value = names.includes(value) ? value : "";
+  select.value = value;
 }

@@ -9,6 +9,7 @@ import { qosEditor } from "./qos.js";
 import { whyPanel } from "./why.js";
 
 const HISTORY_S = 600;
+const SETTLED_MS = 2000; // how long the stream of updates may still bring what was there before
 const FIGURES = [
   ["Waiting", (row) => count(row.waiting)],
   ["Oldest", (row) => seconds(row.oldest_waiting_s)],
@@ -205,11 +206,10 @@ function worthForm(name, message) {
   const weight = element("input", { type: "number", min: 0, step: "any", required: true });
   const deadline = element("input", { type: "number", min: 0, step: "any", placeholder: "none" });
   let row = null;
-  let touched = false;
   let shown = "";
-  const graph = qosEditor(() => {
-    touched = true;
-  });
+  let settled_ms = 0;
+  const touched = new Set(); // what the user has changed; all else follows the run
+  const graph = qosEditor(() => touched.add(graph));
   const form = element(
     "form",
     {},
@@ -220,28 +220,30 @@ function worthForm(name, message) {
     element("p", { class: "buttons" }, element("button", { class: "primary" }, "Change")),
     element("small", {}, "It also holds in later runs, until it is undone under Changes."),
   );
-  form.addEventListener("input", () => {
-    touched = true;
-  });
+  form.addEventListener("input", (event) => touched.add(event.target));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const change = {};
-    if (queryClass.value !== row.class) change.class = queryClass.value;
-    if (Number(weight.value) !== row.weight) change.weight = Number(weight.value);
+    if (touched.has(queryClass) && queryClass.value !== row.class) change.class = queryClass.value;
+    if (touched.has(weight) && Number(weight.value) !== row.weight) change.weight = Number(weight.value);
     const wanted = deadline.value === "" ? null : Number(deadline.value);
-    if (wanted !== (row.deadline_s ?? null)) change.deadline_s = wanted;
-    if (JSON.stringify(graph.points()) !== JSON.stringify(row.qos ?? null)) change.qos = graph.points();
+    if (touched.has(deadline) && wanted !== (row.deadline_s ?? null)) change.deadline_s = wanted;
+    if (touched.has(graph) && JSON.stringify(graph.points()) !== JSON.stringify(row.qos ?? null)) change.qos = graph.points();
     if (!Object.keys(change).length) {
       message.say("Nothing is changed.");
       return;
     }
     const names = { qos: "QoS graph", deadline_s: "deadline" };
-    const text = (value) => (Array.isArray(value) ? value.map(([latency, utility]) => `${utility} at ${latency} s`).join(", ") : value ?? "none");
-    const words = Object.entries(change).map(([key, value]) => `${names[key] ?? key} becomes ${text(value)}`);
+    const text = (key, value) => {
+      if (Array.isArray(value)) return value.map(([latency, utility]) => `${utility} at ${latency} s`).join(", ");
+      return value === null ? "none" : key === "deadline_s" ? `${value} s` : value;
+    };
+    const words = Object.entries(change).map(([key, value]) => `${names[key] ?? key} becomes ${text(key, value)}`);
     if (!(await confirmed(`Change ${name}?`, `Its ${words.join(", its ")}, from the next call on. No result changes.`, "Change"))) return;
     try {
       await ask("PATCH", queryPath(name), change);
-      touched = false;
+      touched.clear();
+      settled_ms = performance.now() + SETTLED_MS;
       message.say(`Changed: its ${words.join(", its ")}.`);
     } catch (error) {
       message.refuse(error.message);
@@ -256,12 +258,12 @@ function worthForm(name, message) {
         queryClass.dataset.key = names.join("\n");
         queryClass.replaceChildren(...names.map((text) => new Option(text, text)));
       }
-      if (touched || form.contains(document.activeElement)) return;
-      queryClass.value = row.class;
-      weight.value = row.weight;
-      deadline.value = row.deadline_s ?? "";
+      if (performance.now() < settled_ms) return;
+      for (const [control, value] of [[queryClass, row.class], [weight, row.weight], [deadline, row.deadline_s ?? ""]]) {
+        if (!touched.has(control) && control !== document.activeElement) control.value = value;
+      }
       const points = JSON.stringify(row.qos ?? null);
-      if (points !== shown) {
+      if (points !== shown && !touched.has(graph)) {
         shown = points;
         graph.set(row.qos ?? null);
       }

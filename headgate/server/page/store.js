@@ -7,8 +7,8 @@ const EVERY_S = 2;
 const MOST_WAIT_MS = 10_000;
 const PLAIN = { writable: true, enumerable: true, configurable: true };
 
-/** The last state; null before the first one. */
-export const store = { state: null, connection: "connecting", history: [], shift_s: 0 };
+/** The last state, null before the first one; and why the run refuses to send more, if it does. */
+export const store = { state: null, connection: "connecting", reason: "", history: [], shift_s: 0 };
 
 const listeners = new Set();
 
@@ -19,7 +19,13 @@ export function subscribe(listener) {
 }
 
 function publish() {
-  for (const listener of [...listeners]) listener(store);
+  for (const listener of [...listeners]) {
+    try {
+      listener(store);
+    } catch (error) {
+      console.error(error); // a mistake of one view must not end the connection
+    }
+  }
 }
 
 /** Apply a merge patch (RFC 7386) to an object: null removes a key. */
@@ -57,6 +63,7 @@ function take(line) {
   store.state = store.state === null ? patch : merge(store.state, patch);
   store.shift_s = Date.now() / 1000 - store.state.at_s;
   store.connection = "live";
+  store.reason = "";
   remember(store.state);
   publish();
 }
@@ -89,6 +96,7 @@ export async function follow(signIn) {
         publish();
         return signIn();
       }
+      store.reason = error instanceof Refused ? error.message : "";
       wait_ms = Math.min(MOST_WAIT_MS, wait_ms * 2);
     }
     store.state ??= before; // the last state stays in view while the connection is lost

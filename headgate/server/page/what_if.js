@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { element, messageBox, setText } from "./dom.js";
-import { count, number, percent, seconds } from "./format.js";
+import { count, number, percent, seconds, some } from "./format.js";
 
 const EVERY_MS = 1000;
 const MOST_QUERIES = 8;
@@ -66,7 +66,7 @@ export function whatIfView() {
   function table(heads, rows) {
     return element(
       "div", { class: "scroll tall" },
-      element("table", {}, element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { scope: "col" }, text)))),
+      element("table", {}, element("thead", {}, element("tr", {}, ...heads.map((text, index) => element("th", { scope: "col", class: index > 1 ? "number" : "" }, text)))),
         element("tbody", {}, ...rows.map((cells) => element("tr", {}, ...cells.map((cell, index) => element("td", { class: index > 1 ? "number" : "" }, cell)))))),
     );
   }
@@ -89,11 +89,11 @@ export function whatIfView() {
       gains.sort(([a], [b]) => a - b);
       const better = gains.filter(([gain]) => gain < -0.05);
       const worse = gains.filter(([gain]) => gain > 0.05).reverse();
-      const list = (some) => some.slice(0, MOST_QUERIES).map(([gain, name]) => `${name} ${gain < 0 ? "−" : "+"}${percent(Math.abs(gain))}`).join(", ");
+      const list = (queries) => queries.slice(0, MOST_QUERIES).map(([gain, name]) => `${name} ${gain < 0 ? "−" : "+"}${percent(Math.abs(gain))}`).join(", ");
       const mean = change(report.total.mean_s, ran.total.mean_s);
       return element("li", {},
         element("strong", {}, `${report.policy}: ${mean} mean response. `),
-        `Sooner for ${better.length} queries${better.length ? `: ${list(better)}` : ""}. Later for ${worse.length}${worse.length ? `: ${list(worse)}` : ""}.`);
+        `Sooner for ${some(better.length, "query")}${better.length ? `: ${list(better)}` : ""}. Later for ${some(worse.length, "query")}${worse.length ? `: ${list(worse)}` : ""}.`);
     });
     result.hidden = false;
     result.replaceChildren(
@@ -116,14 +116,14 @@ export function whatIfView() {
       bar.value = answer.done;
       if (!answer.recorded) setText(state, "This run is not recorded: start it with `headgate run --record`.");
       else if (answer.running) setText(state, answer.current ? `Simulating ${answer.current}: ${answer.done} of ${answer.of} done.` : "Reading the recording.");
-      else setText(state, answer.error ? `The replay failed: ${answer.error}` : "");
+      else setText(state, answer.error === "cancelled" ? "The replay was cancelled." : answer.error ? `The replay failed: ${answer.error}` : "");
       const key = JSON.stringify(answer.result);
       if (answer.result && key !== shown) {
         shown = key;
         show(answer);
       }
     } catch (error) {
-      message.refuse(error.message);
+      setText(state, error.message); // until the next attempt
     }
     busy = false;
   }

@@ -47,4 +47,5 @@ class Arrivals:
             np.array([train.head_arrived_at_s for train in trains]),
             np.array([train.mean_arrived_at_s for train in trains]),
             tuple_bytes=max(self._store.logs[source].tuple_bytes for source in sources),
+            bounds=tuple(place for place, train in enumerate(trains) if not train.tuples),
         )

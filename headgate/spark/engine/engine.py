@@ -21,6 +21,7 @@ from headgate.model.events import (
     SheddingChanged,
     UnitFailed,
 )
+from headgate.model.lag import Lag
 from headgate.model.plan import BoxCall
 from headgate.model.qos_graph import QoSGraph
 from headgate.model.query import QueryStatistics
@@ -216,6 +217,10 @@ class SparkEngine:
     def troubles(self) -> list[Trouble]:
         """Return the streams whose sources do not deliver, and why."""
         return self.parts.ingest.troubles()
+
+    def lags(self) -> list[Lag]:
+        """Return the streams that lag behind their sources, how far, and since when."""
+        return self.parts.ingest.lags()
 
     def totals(self) -> dict[str, tuple[int, int]]:
         """Return how many tuples each query has consumed and produced, over all runs."""

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import ConfigRefused, RecoveryRefused, StreamFailed
 from headgate.extensions import LeftToSpark, Source
+from headgate.model.lag import Lag
 from headgate.model.settings import Settings
 from headgate.model.stream import Rows, Stream
 from headgate.model.trouble import Trouble
@@ -22,6 +23,7 @@ from headgate.spark.jvm.errors import cause_of
 from headgate.spark.jvm.session import own_session
 from headgate.spark.jvm.time_zone import zone_of
 from headgate.spark.log.stream_log import StreamLog
+from headgate.spark.sources.lag_watch import LagWatch
 from headgate.spark.sources.line import Line
 from headgate.spark.sources.poller import Poller
 from headgate.spark.sources.stream_source import polled_source
@@ -68,9 +70,9 @@ class StreamIngest:
         self._zone = zone_of(session)
         self._journal, self._state, self._rows = journal, state, rows
         self._settings = settings
-        self._arrived, self._pause_s, self._now_s = arrived, pause_s, now_s
+        self._report, self._pause_s, self._now_s = arrived, pause_s, now_s
         self._importance, self._watched, self._emptied = importance, watched, emptied
-        self._spent = spent
+        self._spent, self._lag_watch = spent, LagWatch()
         self._queries: dict[str, RestartedQuery] = {}
         self.pollers = [self._poller([])]
         self._moving = threading.Lock()
@@ -99,6 +101,7 @@ class StreamIngest:
             ConfigRefused: the source cannot be created, or be polled by the driver.
             RecoveryRefused: the source was read in another way before, and would begin anew.
         """
+        self._lag_watch.add(number, stream)
         checkpoint = self._state / "checkpoints" / stream.name
         reason = "Structured Streaming has read this source before"
         if stream.ingest != "spark" and not checkpoint.exists():
@@ -143,6 +146,7 @@ class StreamIngest:
     def _in_vain(self, stream: Stream, source: Source, polled_at_s: float) -> None:
         most_s = max(PAUSE_S, 2 * stream.asked_every_s)
         self._watched(stream.name, time.monotonic(), most_s)
+        self._lag_watch.emptied(stream.name, polled_at_s, is_certain=source.is_empty)
         if stream.bound_delay_s is not None and source.is_empty and not source.trouble:
             self._emptied(stream.name, polled_at_s)
 
@@ -151,6 +155,7 @@ class StreamIngest:
         for name, query in list(self._queries.items()):
             if not query.trouble:
                 self._watched(name, time.monotonic(), 2 * PAUSE_S)
+                self._lag_watch.emptied(name, self._now_s(), is_certain=False)
 
     def _poll(self, line: Line) -> None:
         self._stopped.pop(line.stream.name, None)
@@ -173,6 +178,7 @@ class StreamIngest:
     def drop(self, stream: str) -> None:
         """Stop ingest of a stream."""
         self._stopped.pop(stream, None)
+        self._lag_watch.forget(stream)
         with self._moving:
             for poller in self.pollers:
                 poller.remove(stream)
@@ -254,6 +260,21 @@ class StreamIngest:
         self._polls = self._polls and (not failures or self._has_lines)
         self._stopped |= {failure.stream: failure for failure in failures}
         return failures
+
+    def _arrived(self, number: int, train: Train) -> None:
+        self._lag_watch.arrived(number, train, self._now_s())
+        self._report(number, train)
+
+    def lags(self) -> list[Lag]:
+        """Return the streams that deliver, but lag behind their sources."""
+        if self._ended:
+            return []
+        overdue_s: dict[str, float] = {}
+        for poller in tuple(self.pollers):
+            overdue_s |= poller.overdue_s()
+        troubled = {trouble.stream for trouble in self.troubles()}
+        lags = self._lag_watch.lags(overdue_s, self._now_s())
+        return [lag for lag in lags if lag.stream not in troubled]
 
     def troubles(self) -> list[Trouble]:
         """Return the streams whose sources do not deliver, and why."""

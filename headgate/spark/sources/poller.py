@@ -135,6 +135,11 @@ class Poller:
         polled = self._polled
         return 0.0 if polled is None else time.monotonic() - polled[1]
 
+    def overdue_s(self) -> dict[str, float]:
+        """Return, by stream, for how long its source should have been polled."""
+        now_s = time.monotonic()
+        return {line.stream.name: now_s - line.due_at_s for line in self.lines if line.due_at_s}
+
     def troubles(self) -> dict[str, str]:
         """Return why streams do not deliver at present, or only in part."""
         troubles = {line.stream.name: line.trouble for line in self.lines if line.trouble}

@@ -60,6 +60,8 @@ def test_a_line_that_a_crash_has_torn_is_left_out(
         file.write('{"number":2,"at_s":2.0,"ori')
     assert [change.after for change in Changes(tmp_path).entries] == ["hr"]
     assert "cannot be read" in caplog.text
+    Changes(tmp_path).note(3.0, "page", "policy", before="hr", after="rr")
+    assert [change.after for change in Changes(tmp_path).entries] == ["hr", "rr"]
 
 
 def test_without_a_file_the_program_says_what_holds(changes: Changes, tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ from headgate.model.plan import BoxCall
 from headgate.model.query import QueryClass
 from headgate.policies import policies, policy_named
 from headgate.policies.priority import PriorityPolicy
-from headgate.runtime.live.why import Members, explained
+from headgate.runtime.live.run_names import Members
+from headgate.runtime.live.why import explained
 from headgate.runtime.run import call_log as module
 from headgate.runtime.run.call_log import CallLog, CallRecord
 from headgate.runtime.run.guarded_scheduler import GuardedScheduler
@@ -189,6 +190,34 @@ def test_the_way_through_a_view_and_a_full_log_are_parts() -> None:
     ]  # fmt: skip
     assert [to_s for _, _, to_s in spans(reply)] == [0.2, 0.6, 1.0, 1.5, 1.875, 2.0, 2.25, 3.0, 4.0]
     assert reply["stream"] == "warm"
+
+
+@pytest.mark.parametrize(("kind", "bounds"), [("bound", (0,)), ("partner", ())])
+def test_a_tuple_of_a_union_waits_for_the_bound_of_a_silent_stream_or_for_its_tuples(
+    kind: str, bounds: tuple[int, ...]
+) -> None:
+    """Stream 2 is the timeline of 0 and 1; its train 1 moves the watermark past the tuple."""
+    times_s, passed_at_s = np.array([0.5]), np.array([2.9])
+    in_vain, waiting = BoxCall(0, (LOG,), 2, 0, 1, 5), BoxCall(1, (LOG,), 2, 1, 2, 5)
+    call_log = CallLog([0, 0, 0])
+    for event in (
+        TrainArrived(1.0, 0, np.array([5]), times_s, times_s),
+        TrainArrived(1.0, 2, np.array([5]), times_s, times_s),
+        StepStarted(1.1, in_vain), finished(1.2, in_vain, {}),
+        TrainArrived(3.0, 2, np.array([1]), passed_at_s, passed_at_s, bounds=bounds),
+        StepStarted(3.5, waiting),
+        replace(finished(4.0, waiting, {LOG: 3.5}), idle_s=(np.array([0.0, 2.4]),)),
+    ):  # fmt: skip
+        call_log.hear(event, "cqc")
+    members = replace(MEMBERS, sources={2: (0, 1)}, streams=["a", "b", "a b"])
+    data = json.loads(json.dumps(call_log.to_dict(lambda content: content.hex())))
+    for log in (call_log, CallLog.from_dict(data, bytes.fromhex, lambda text: None)):
+        records = list(log.calls())
+        reply = explained(log, records, records[-1], LOG, members)
+        assert spans(reply) == [
+            ("source", 0.5, 1.0), (kind, 1.0, 3.0), ("turn", 3.0, 3.5), ("running", 3.5, 4.0),
+        ]  # fmt: skip
+        assert (reply["position"], reply["instead"]) == (1, [])
 
 
 def test_the_time_in_which_a_query_was_paused_is_a_part() -> None:

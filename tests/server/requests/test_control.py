@@ -133,7 +133,9 @@ def test_events_are_the_whole_state_and_then_changes(gate: Headgate) -> None:
         assert len(json.dumps(patch)) < len(json.dumps(first))
 
 
-def test_few_pages_watch_at_a_time_and_one_that_leaves_makes_room(gate: Headgate) -> None:
+def test_few_pages_watch_at_a_time_and_one_that_leaves_makes_room(
+    gate: Headgate, client: Client
+) -> None:
     control = Control.read(gate.state)
     header = {"Authorization": f"Bearer {control.token}"}
 
@@ -151,6 +153,8 @@ def test_few_pages_watch_at_a_time_and_one_that_leaves_makes_room(gate: Headgate
             stream = urlopen(Request(f"{control.address}/events", headers=header))
             stack.enter_context(stream).readline()
         assert watched() == b""
+        with pytest.raises(RequestRefused, match=f"{WATCHERS} pages watch this run already"):
+            next(client.overviews())
     for _ in range(WATCHERS + 1):
         until(watched, timeout_s=20.0)
 
