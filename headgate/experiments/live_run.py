@@ -228,7 +228,7 @@ def _started(session: SparkSession, pipeline: LivePipeline, policy: str) -> Iter
 def _finish(gate: Headgate, pipeline: LivePipeline, tuples: int) -> None:
     """Wait until the tuples of all streams have arrived and are processed."""
     ends_at_s = time.monotonic() + PATIENCE_S
-    while missing := tuples * len(pipeline.streams) - _arrived(gate, pipeline):
+    while (missing := tuples * len(pipeline.streams) - _arrived(gate, pipeline)) > 0:
         _raise_failures(gate)
         if time.monotonic() > ends_at_s:
             raise TimeoutError(f"{missing} tuples have not arrived after {PATIENCE_S:g} s")
