@@ -45,18 +45,25 @@ def reproduce_figures(
         str | None,
         typer.Option(metavar="FOLDER", help="Parquet files of recorded arrivals, for more panels."),
     ] = None,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Afterwards, also measure on Spark what the engine can run."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print report.json.")] = False,
 ) -> None:
     """Reproduce figures of the papers by simulation, and write a report with their statements.
 
     The runs are tasks of one Spark job per batch. Results are kept: an interrupted command goes on
-    where it stopped, and figures that read the same runs share them.
+    where it stopped, and figures that read the same runs share them. With --live, the runs on Spark
+    follow one after the other.
 
     Example: headgate reproduce sharaf-07 --quick
     """
     from headgate.experiments.reproduce import chosen, reproduce  # noqa: PLC0415  # imports Spark
 
-    experiments = chosen(ids or (), paper=paper, all_figures=all_figures or listing)
+    experiments = chosen(
+        ids or (), paper=paper, all_figures=all_figures or listing, live=live and not listing
+    )
     if listing:
         for experiment in experiments:
             print(f"{experiment.id:<11} {experiment.title}")

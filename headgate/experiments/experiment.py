@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from headgate.experiments.run import Run
+from headgate.experiments.run import Engine, Run
 from headgate.experiments.statement import Statement
 
 Kind = Literal["line", "bars", "stacked", "scatter", "time"]
@@ -82,6 +82,7 @@ class Panel:
         every_s: in a panel over time, how far apart the samples are, in seconds.
         until_s: when the last sample is taken.
         repeats: how often a run is repeated to measure `cpu_s`.
+        engine: what runs it. On Spark, options are those of a pipeline instead of a testbed.
     """
 
     title: str
@@ -99,6 +100,7 @@ class Panel:
     every_s: float = 0.0
     until_s: float = 0.0
     repeats: int = 1
+    engine: Engine = "simulation"
 
     def run(self, curve: Curve, x: Value, seed: int, *, quick: bool) -> Run:
         """Return the run that has the value of a curve at x."""
@@ -121,6 +123,7 @@ class Panel:
             every_s=self.every_s,
             until_s=self.until_s,
             repeats=self.repeats,
+            engine=self.engine,
         )
 
 

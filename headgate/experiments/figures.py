@@ -51,7 +51,9 @@ def figure_of(
         _panel(panel, [summary for summary in summaries if summary.panel == number], quick)
         for number, panel in enumerate(experiment.panels)
     ]
-    words = ["headgate reproduce", experiment.id, *(["--quick"] if quick else [])]
+    live = any(panel.engine == "spark" for panel in experiment.panels)
+    words = ["headgate reproduce", experiment.id]
+    words += [*(["--live"] if live else []), *(["--quick"] if quick else [])]
     return {
         "id": experiment.id,
         "paper": experiment.paper,
@@ -89,7 +91,7 @@ def _settings(experiment: Experiment, quick: bool) -> dict[str, Any]:
 
 def _panel(panel: Panel, summaries: Sequence[Summary], quick: bool) -> dict[str, Any]:
     over_time = OF_INTERVALS.get(panel.measure) if panel.kind == "time" else None
-    name, unit = panel.y or over_time or _name_of(panel.measure)
+    name, unit = panel.y or over_time or name_of(panel.measure)
     x: dict[str, Any] = {"name": panel.x.name, "unit": panel.x.unit}
     by_curve: dict[int, dict[Any, dict[str, Summary]]] = defaultdict(lambda: defaultdict(dict))
     instants = sorted({summary.at_s for summary in summaries if summary.at_s is not None})
@@ -100,14 +102,14 @@ def _panel(panel: Panel, summaries: Sequence[Summary], quick: bool) -> dict[str,
     places: Sequence[Any] = instants if panel.kind == "time" else range(len(names))
     x["values"] = instants if panel.kind == "time" else names
     if panel.kind == "scatter":
-        x["name"], x["unit"] = _name_of(panel.x_measure)
+        x["name"], x["unit"] = name_of(panel.x_measure)
         x["values"] = []
     curves = [
         _curve(panel, position, [by_curve[position].get(place, {}) for place in places])
         for position in range(len(panel.curves))
     ]
     return {
-        "engine": "simulation",
+        "engine": panel.engine,
         "kind": panel.kind,
         "x": x,
         "y": {"name": name, "unit": unit},
@@ -133,7 +135,7 @@ def _curve(panel: Panel, position: int, entries: Sequence[Mapping[str, Summary]]
     return data
 
 
-def _name_of(measure: str) -> tuple[str, str]:
+def name_of(measure: str) -> tuple[str, str]:
     """Return the name and the unit of a measure."""
     if measure.replace("{x}", "") in OWN_MEASURES:
         return OWN_MEASURES[measure]

@@ -136,6 +136,13 @@ def _count_sentence(figures: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
+def _engines(figures: Sequence[Mapping[str, Any]]) -> str:
+    """Return a sentence about what is simulated."""
+    if any(panel["engine"] == "spark" for figure in figures for panel in figure["panels"]):
+        return "What is “on Spark” was measured on one machine; all else is simulated."
+    return "Every figure is simulated."
+
+
 def _page(title: str, body: str) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -149,8 +156,8 @@ def _page(title: str, body: str) -> str:
 def _first_page(figures: Sequence[Mapping[str, Any]]) -> str:
     body = ["<h1>The papers' figures, reproduced</h1>", f"<p>{_count_sentence(figures)}</p>"]
     body.append(
-        '<p class="soft">A statement holds if it holds in every seed. Every figure is simulated;'
-        " curves are means over seeds, and bands or whiskers reach from the least to the most."
+        f'<p class="soft">A statement holds if it holds in every seed. {_engines(figures)}'
+        " Curves are means over seeds, and bands or whiskers reach from the least to the most."
         ' <a href="report.json">report.json</a> and <a href="report.md">report.md</a> have the'
         " same data.</p>"
     )

@@ -8,7 +8,7 @@ from functools import cache
 from math import isfinite, nan
 from pathlib import Path
 from time import process_time
-from typing import Any
+from typing import Any, Literal
 
 from headgate.metrics.measures import MEASURES
 from headgate.metrics.report import Report
@@ -18,14 +18,22 @@ from headgate.runtime.what_if.simulate import simulation_of
 from headgate.runtime.what_if.workload import Workload
 from headgate.simulation.loop.run_report import Worth
 
+Engine = Literal["simulation", "spark"]
+
 Row = tuple[str, float | None, float]
 """A measure, the instant of it if it was measured over time, and its value."""
 
+LIVE_SOURCES = (
+    "compiled.py", "config", "extensions", "language", "metrics", "model", "policies", "runtime",
+    "scheduler", "spark", "workloads", "experiments/live_run.py", "experiments/pipelines.py",
+    "experiments/run.py",
+)  # fmt: skip
 SOURCES = (
     "metrics", "model", "policies", "scheduler", "simulation", "workloads", "runtime/what_if",
     "runtime/policy_text.py", "experiments/run.py",
 )  # fmt: skip
-"""Everything that a result depends on. A change in any of these files makes results unusable."""
+"""Everything that a result depends on, on Spark and in the simulation. A change in any of these
+files makes results unusable."""
 
 CHEAPEST = "cheapest operator"
 """As a number of seconds: the cost of the cheapest operator of the network (Sharaf §3.8.3)."""
@@ -36,7 +44,7 @@ MOST_CLASSES = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """The settings of a simulation. Figures that need equal runs share one.
+    """The settings of a run. Figures that need equal runs share one.
 
     Args:
         options: of the testbed, and those of `headgate.runtime.workload`.
@@ -45,6 +53,7 @@ class Run:
         until_s: when the last sample is taken.
         repeats: how often it runs; with 2 or more, `cpu_s` is the least CPU time of them all. The
             first one may still compile.
+        engine: what runs it; `live_run` runs those on Spark.
     """
 
     testbed: str
@@ -55,6 +64,7 @@ class Run:
     every_s: float = 0.0
     until_s: float = 0.0
     repeats: int = 1
+    engine: Engine = "simulation"
 
     @property
     def text(self) -> str:
@@ -66,7 +76,7 @@ class Run:
         """The name of the result: a hash of the run, of its traces and of the sources."""
         traces = [_hash_of(Path(trace)) for trace in self.options.get("traces", ())]
         run = replace(self, options={**self.options, "traces": traces}) if traces else self
-        return hashlib.sha256(f"{sources()}\n{run.text}".encode()).hexdigest()[:32]
+        return hashlib.sha256(f"{sources(self.engine)}\n{run.text}".encode()).hexdigest()[:32]
 
     @classmethod
     def of(cls, text: str) -> "Run":
@@ -75,13 +85,14 @@ class Run:
 
 
 @cache
-def sources() -> str:
-    """Return a hash of all sources that results depend on."""
+def sources(engine: Engine = "simulation") -> str:
+    """Return a hash of all sources that results of an engine depend on."""
     ours = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for name in SOURCES:
+    for name in SOURCES if engine == "simulation" else LIVE_SOURCES:
         place = ours / name
-        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+        files = [*place.rglob("*.py"), *place.rglob("*.java")] if place.is_dir() else [place]
+        for file in sorted(files):
             digest.update(f"{file.relative_to(ours)}\n".encode() + file.read_bytes())
     return digest.hexdigest()
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from headgate.experiments.experiment import Experiment, Panel, points_of, with_traces
+from headgate.experiments.live import with_live
 from headgate.experiments.papers import EXPERIMENTS
 from headgate.experiments.report import TITLES
 from headgate.experiments.statement import Claim
@@ -22,7 +23,9 @@ FIGURES = {
     "bz": {12, 13},
 }
 OF_WORKLOAD = {"train_tuples", "overhead_s", "shared_priority", "learns", "level", "traces"}
-PARAMETERS = [pytest.param(experiment, id=name) for name, experiment in EXPERIMENTS.items()]
+PARAMETERS = [
+    pytest.param(with_live(experiment), id=name) for name, experiment in EXPERIMENTS.items()
+]
 
 
 def test_all_figures_of_the_papers_are_there() -> None:
@@ -39,6 +42,8 @@ def test_policies_options_and_settings_exist(experiment: Experiment) -> None:
     settings = {field.name for field in fields(Setting)}
     for point in points_of(experiment, seeds=1, quick=True):
         Spelled(point.run.policy)
+        if point.run.engine == "spark":
+            continue
         options = {key: value for key, value in point.run.options.items() if key not in OF_WORKLOAD}
         named_testbed(point.run.testbed, options)
         assert set(point.run.settings) <= settings

@@ -1,5 +1,7 @@
 """AMoS's figures: four algorithms, and the framework that chooses among them (AMoS §2.3, §4)."""
 
+from collections.abc import Mapping
+
 from headgate.experiments.experiment import Axis, Curve, Experiment, Panel
 from headgate.experiments.statement import Best, Claim, MeanOverTime, Ratio, Statement
 
@@ -22,6 +24,15 @@ METRICS = {
     "mean_response": "average tuple delay", "output_rate": "output rate", "queue": "queue size",
 }  # fmt: skip
 OVER_TIME = {"mean_response": "mean_response_s", "output_rate": "results", "queue": "pending"}
+WEIGHTS = {
+    "amos-05": {"mean_response": 1.0},
+    "amos-06": {"queue": 1.0},
+    "amos-07": {"mean_response": 0.7, "output_rate": 0.3},
+    "amos-08": {"output_rate": 0.7, "mean_response": 0.3},
+    "amos-09": {"mean_response": 1 / 3, "output_rate": 1 / 3, "queue": 1 / 3},
+}
+"""By figure, the weights of what is required."""
+
 STARTED = {"overhead_s": 0.0002}
 """What it costs to start an operator, a context switch: our choice, the paper names none."""
 
@@ -36,8 +47,22 @@ LOTTERY = (
 )
 
 
+def _specification(weights: Mapping[str, float]) -> str:
+    """Return the performance specification of a figure."""
+    rows = []
+    for measure, weight in weights.items():
+        metric = {"output_rate": "output_per_s", "queue": "pending"}.get(measure, "mean_response_s")
+        way = "maximize" if measure == "output_rate" else "minimize"
+        rows.append(f"{metric}:{way}:{weight!r}")
+    return ",".join(rows)
+
+
+SPECIFICATIONS = {figure: _specification(weights) for figure, weights in WEIGHTS.items()}
+
+
 def _amos(specification: str) -> Curve:
-    policy = f"amos(policies=rr-box+fcfs+mtiq+chain,specification={specification})"
+    rows = specification.replace(",", "+")
+    policy = f"amos(policies=rr-box+fcfs+mtiq+chain,specification={rows})"
     return Curve(label="AMoS", policy=policy)
 
 
@@ -94,18 +119,13 @@ def _in_charge(curve: Curve, plan: int) -> Panel:
 
 
 def _figure(
-    figure: int, title: str, weights: dict[str, float], plans: tuple[int, ...],
-    *statements: Statement,
+    figure: int, title: str, plans: tuple[int, ...], *statements: Statement
 ) -> Experiment:  # fmt: skip
-    rows = []
-    for measure, weight in weights.items():
-        metric = {"output_rate": "output_per_s", "queue": "pending"}.get(measure, "mean_response_s")
-        way = "maximize" if measure == "output_rate" else "minimize"
-        rows.append(f"{metric}:{way}:{weight!r}")
-    amos = _amos("+".join(rows))
+    name = f"amos-{figure:02}"
+    weights, amos = WEIGHTS[name], _amos(SPECIFICATIONS[name])
     curves = (*SINGLE, amos)
     return Experiment(
-        id=f"amos-{figure:02}",
+        id=name,
         paper="amos",
         figure=str(figure),
         title=title,
@@ -209,19 +229,18 @@ AMOS = (
         ),
     ),
     _figure(
-        5, "One requirement: minimal tuple delay", {"mean_response": 1.0}, (1, 2),
+        5, "One requirement: minimal tuple delay", (1, 2),
         _best("mean_response", 0),
     ),
     _figure(
-        6, "One requirement: minimal queue size", {"queue": 1.0}, (1, 2),
+        6, "One requirement: minimal queue size", (1, 2),
         _statement(
             "AMoS often has a smaller queue than any single algorithm.",
             Best(label="AMoS", tolerance=0.0),
         ),
     ),
     _figure(
-        7, "Two requirements: 70 % delay, 30 % output rate",
-        {"mean_response": 0.7, "output_rate": 0.3}, (1, 2),
+        7, "Two requirements: 70 % delay, 30 % output rate", (1, 2),
         _best("mean_response", 0),
         _statement(
             "AMoS is about average in output rate.",
@@ -229,8 +248,7 @@ AMOS = (
         ),
     ),
     _figure(
-        8, "Two requirements: 70 % output rate, 30 % delay",
-        {"output_rate": 0.7, "mean_response": 0.3}, (1, 2),
+        8, "Two requirements: 70 % output rate, 30 % delay", (1, 2),
         _best("mean_response", 1),
         _statement(
             "AMoS is good at the output rate: no algorithm is more than 2 % better.",
@@ -238,8 +256,7 @@ AMOS = (
         ),
     ),
     _figure(
-        9, "Three requirements of the same weight, plan 2",
-        {"mean_response": 1 / 3, "output_rate": 1 / 3, "queue": 1 / 3}, (2,),
+        9, "Three requirements of the same weight, plan 2", (2,),
         _statement(
             "AMoS does well in all three: no worse than the median algorithm.",
             *(
