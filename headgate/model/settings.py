@@ -38,6 +38,13 @@ class Settings(BaseModel):
         description="maximum tuples per call, which takes at least one train; if not set, all that"
         " are pending",
     )
+    call_s: float | None = Field(
+        0.5,
+        gt=0,
+        description="seconds of a call, by its measured cost: with a backlog, a call takes as many"
+        " tuples as fit, or so many that overhead is at most 5 % of it; if not set, there is no"
+        " such limit",
+    )
     most_fused: int = Field(256, ge=1, description="maximum queries per call; 1 turns fusion off")
     retention_s: float = Field(
         3600.0, ge=0, description="seconds that trains are kept after every query has passed them"

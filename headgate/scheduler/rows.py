@@ -4,7 +4,7 @@ Rows are dense, so that arrays have one entry per unit. They change when queries
 belongs to one unit for all time (`Network.ids`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from headgate.model.events import (
 )
 from headgate.model.network.network import Network
 from headgate.model.network.unit_table import UnitTable
-from headgate.model.plan import BoxCall, Lane
+from headgate.model.plan import ALL, BoxCall, Lane
 from headgate.scheduler.filter_order import ConditionOrders
 from headgate.scheduler.statistics import Statistics
 
@@ -46,6 +46,23 @@ class Rows:
         """Return the next train of a unit; None if the scheduler does not have it."""
         row = self.network.places.get(number)
         return None if row is None else int(self.cursors[row])
+
+    def lane(self, units: Sequence[int], tuples: int, lane: Lane | None) -> Lane:
+        """Return the lane of a call: the one for all calls, or else the one expected faster."""
+        if lane is not None or self.statistics is None:
+            return lane or "driver"
+        return self.statistics.lane(units, tuples)
+
+    def train(self, units: Sequence[int], call_s: float, lane: Lane | None) -> int:
+        """Return the most tuples of a call that is to take at most `call_s`."""
+        return ALL if self.statistics is None else self.statistics.train(units, call_s, lane)
+
+    def train_text(self, number: int, call_s: float, lane: Lane | None) -> str | None:
+        """Return the most tuples of a call of a unit and why; None if they are not known."""
+        row = self.network.places.get(number)
+        if row is None or self.statistics is None:
+            return None
+        return self.statistics.train_text((row,), call_s, lane)
 
     def lane_text(self, number: int, tuples: int, lane: Lane | None) -> str:
         """Return the lane that a call of a unit takes, as the first word, and the reason."""

@@ -49,6 +49,7 @@ class Scheduler:
             Without it, nothing is ever shed.
         loss_of: as in `Overload`.
         call_bytes: the most memory for the tuples of a call; a call takes at least one train.
+        call_s: the most seconds of a call, as far as `Statistics.train` can tell.
         first_trains: the first train of each stream's log, for a run that resumes.
         cursors: the next train of each unit, for a run that resumes.
         groups: a number for every unit, the same for units whose code the engine shares.
@@ -66,6 +67,7 @@ class Scheduler:
         train_tuples: int = ALL,
         most_fused: int = 1,
         call_bytes: float = inf,
+        call_s: float = inf,
         shed: Commit | None = None,
         loss_of: LossOf = lambda unit: None,
         statistics: Statistics | None = None,
@@ -75,7 +77,7 @@ class Scheduler:
         shared_priority: SharedPriority = "pdt",
         lane: Lane | None = None,
     ) -> None:
-        self.policy, self.call_bytes, self.lane = policy, call_bytes, lane
+        self.policy, self.lane, self.call_bytes, self.call_s = policy, lane, call_bytes, call_s
         self.workers, self.train_tuples, self.most_fused = workers, train_tuples, most_fused
         begin = np.zeros(len(table), dtype=np.int64) if cursors is None else cursors
         self._adopt(Rows(network, table, begin, statistics, ConditionOrders()))
@@ -297,10 +299,11 @@ class Scheduler:
     def _call(self, units: tuple[int, ...], tuples: int, stop: int | None, now_s: float) -> BoxCall:
         stream = int(self.table["stream"][units[0]])
         buffer, first = self.buffers[stream], int(self.cursors[units[0]])
-        end = buffer.train_after(first, min(tuples, self._most_tuples[stream]))
+        most = min(self._most_tuples[stream], self.rows.train(units, self.call_s, self.lane))
+        end = buffer.train_after(first, min(tuples, most))
         end = end if stop is None else min(end, stop)
         call_tuples = buffer.tuples(first, end)
-        lane = self._lane_of(units, call_tuples)
+        lane = self.rows.lane(units, call_tuples, self.lane)
         orders = self._orders.of(units)
         call = BoxCall(self._calls, units, stream, first, end, call_tuples, lane, orders)
         self._calls += 1
@@ -332,11 +335,6 @@ class Scheduler:
         self._refresh(np.array(call.units))
         self._tell(event)
         self.buffers[call.stream].drop(self.passed(call.stream))
-
-    def _lane_of(self, units: Sequence[int], tuples: int) -> Lane:
-        if self.lane is not None or self.statistics is None:
-            return self.lane or "driver"
-        return self.statistics.lane(units, tuples)
 
     def _refresh(self, units: Ints) -> None:
         """Update the pending tuples, arrival times and costs of units of one stream."""

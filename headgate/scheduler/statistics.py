@@ -1,13 +1,14 @@
 """The cost model: cost and selectivity of calls and conditions, learned from their outcomes."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
 import numpy as np
 
 from headgate.model.arrays import Floats, Ints, moved_keys
 from headgate.model.events import ConditionSample, StepFinished
 from headgate.model.network.unit_table import UnitTable
-from headgate.model.plan import LANES, Lane
+from headgate.model.plan import ALL, LANES, Lane
 from headgate.scheduler.feeds import follow
 from headgate.scheduler.filter_order import ConditionFigures
 
@@ -18,6 +19,9 @@ PRIOR_COST_S = 1e-5
 
 MOST_IN_DRIVER = 200_000
 """A call with more tuples than this never runs on the driver lane."""
+
+MOST_OVERHEAD = 0.05
+"""The largest part of a call that may be overhead, if more tuples wait (Aurora §4.2, §8)."""
 
 LEAST_S = 5e-4, 1e-9
 """Lower limits of a call's overhead and a tuple's cost: noise must not make slowdowns infinite."""
@@ -162,6 +166,37 @@ class Statistics:
         """Return the expected seconds of a call on each lane."""
         expected: Floats = self._overhead_s + self._cost_s[:, units].sum(axis=1) * tuples
         return expected
+
+    def train(self, units: Sequence[int], call_s: float, lane: Lane | None) -> int:
+        """Return the most tuples of a call: as many as it is expected to process in `call_s`.
+
+        They are more if overhead would else be more than a twentieth of the call (Aurora §4.2).
+
+        Args:
+            lane: the lane of every call; None for the faster one.
+        """
+        if call_s == inf:
+            return ALL
+        most_s = np.maximum(call_s, self._overhead_s / MOST_OVERHEAD)
+        trains = (most_s - self._overhead_s) / self._cost_s[:, units].sum(axis=1)
+        sizes = np.clip(trains, 1, ALL).astype(np.int64).tolist()
+        by_lane = dict(zip(LANES, sizes, strict=True))
+        if lane is not None:
+            return by_lane[lane]
+        return max(
+            (tuples for name, tuples in by_lane.items() if self.lane(units, tuples) == name),
+            default=by_lane["driver"],
+        )
+
+    def train_text(self, units: Sequence[int], call_s: float, lane: Lane | None) -> str:
+        """Return the most tuples of a call, with the time that it is expected to take."""
+        tuples = self.train(units, call_s, lane)
+        if tuples >= ALL:
+            return "all that wait"
+        place = LANES.index(lane or self.lane(units, tuples))
+        seconds = float(self.expected_s(units, tuples)[place])
+        overhead = float(self._overhead_s[place]) / seconds
+        return f"at most {tuples:,} tuples, in {seconds:.3g} s, of which {overhead:.1%} is overhead"
 
     def lane_text(self, units: Sequence[int], tuples: int) -> str:
         """Return the faster lane for a call, as the first word, and the reason."""

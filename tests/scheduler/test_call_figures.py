@@ -84,6 +84,18 @@ def test_a_call_carries_the_lane_that_is_expected_to_be_quicker() -> None:
     assert only(scheduler.plan(0.0)).lane == "job"
 
 
+def test_a_call_takes_no_more_trains_than_fit_into_its_seconds() -> None:
+    """A tuple costs 1 ms and a call 10 ms, so that 190 tuples have a twentieth of overhead."""
+    network = queries_alike(1)
+    table = unit_table(units_of(network), overhead_s=0.01)
+    scheduler = Scheduler(
+        network, table, policy_named("rr"), statistics=Statistics(table), call_s=0.05
+    )
+    for _ in range(5):
+        arrive(scheduler, 90)
+    assert only(scheduler.plan(0.0)).tuples == 180
+
+
 def test_every_call_carries_the_lane_that_was_asked_for() -> None:
     scheduler = scheduler_of(1, lane="job")
     arrive(scheduler, 10)

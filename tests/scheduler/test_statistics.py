@@ -1,6 +1,7 @@
 """What the statistics learn from calls: overhead, cost, selectivity."""
 
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from headgate.model.events import ConditionSample, StepFinished
 from headgate.model.network.unit_table import UNIT, UnitTable
-from headgate.model.plan import LANES, BoxCall, Lane
+from headgate.model.plan import ALL, LANES, BoxCall, Lane
 from headgate.scheduler.statistics import MOST_IN_DRIVER, Statistics
 
 
@@ -266,6 +267,21 @@ def test_figures_of_an_earlier_run_count_for_their_lane_only() -> None:
     assert statistics.expected_s((), 0).tolist() == [0.004, 0.2]
     assert "driver 1004.0 ms (measured), job 1200.0 ms (guess)" in statistics.lane_text((0,), 1000)
     assert "driver 1004.0 ms (guess), job 1200.0 ms (measured)" in statistics.lane_text((1,), 1000)
+
+
+def test_a_call_has_the_tuples_that_fit_into_its_seconds_and_little_overhead() -> None:
+    """A tuple costs 1 ms a unit, a call 4 ms on the driver lane and 200 ms as a job."""
+    table = np.concatenate([known_unit(0.5), known_unit(0.5)])
+    table["overhead_s"], table["lane"] = (0.004, 0.2), (0, 1)
+    statistics = Statistics(table)
+    assert statistics.train((0,), 0.5, None) == 496
+    assert statistics.train((0, 1), 0.5, None) == 248
+    assert statistics.train((0,), 0.02, None) == pytest.approx(76, abs=1)  # 4 of 80 ms
+    assert statistics.train((0,), 0.5, "job") == pytest.approx(3800, abs=1)  # 0.2 of 4 s
+    text = "at most 496 tuples, in 0.5 s, of which 0.8% is overhead"
+    assert statistics.train_text((0,), 0.5, None) == text
+    assert statistics.train((0,), inf, None) == ALL
+    assert statistics.train_text((0,), inf, None) == "all that wait"
 
 
 def test_samples_of_conditions_are_smoothed_over_windows_of_tuples() -> None:

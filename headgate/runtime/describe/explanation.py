@@ -37,6 +37,7 @@ class Explanation:
     shape: str | None = None
     group_sql: str | None = None
     lane: str | None = None
+    train: str | None = None
     order: str | None = None
     shedding: str | None = None
     unmet: str | None = None
@@ -94,6 +95,8 @@ class Explanation:
             rows.append(("group SQL", self.group_sql))
         if self.lane is not None:
             rows.append(("lane", self.lane))
+        if self.train is not None:
+            rows.append(("train", self.train))
         if self.order is not None:
             rows.append(("order", self.order))
         if self.shedding is not None:

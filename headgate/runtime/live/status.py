@@ -27,7 +27,8 @@ def explanation_of(query: LiveQuery, membership: Membership, policy: str) -> Exp
         return explanation
     units = catalog.ids_of(name)
     members, shape, sql = run.engine.way_of(units[-1])
-    planned = run.scheduler.lane_text(units[-1], run.pending(units[-1:]))
+    scheduler = run.scheduler
+    planned = scheduler.lane_text(units[-1], run.pending(units[-1:]))
     return replace(
         explanation,
         state=query.state,
@@ -36,11 +37,12 @@ def explanation_of(query: LiveQuery, membership: Membership, policy: str) -> Exp
         shape=shape,
         group_sql=sql,
         lane=run.engine.lane_text(units[-1], planned),
-        order=run.scheduler.order_text(units[-1]),
+        train=scheduler.rows.train_text(units[-1], scheduler.call_s, scheduler.lane),
+        order=scheduler.order_text(units[-1]),
         shedding=_shedding_text(query, run.shedding(units)),
         unmet=run.unmet(units[-1]),
         statistics=_figures(query),
-        next_train=run.scheduler.rows.next_train(units[0]),
+        next_train=scheduler.rows.next_train(units[0]),
         behind=run.pending(units),
     )
 

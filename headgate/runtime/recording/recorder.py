@@ -63,6 +63,7 @@ class Recorder:
             groups=() if scheduler.groups is None else tuple(scheduler.groups.tolist()),
             shared_priority=scheduler.shared_priority,
             lane=scheduler.lane,
+            call_s=scheduler.call_s,
             ids=scheduler.network.ids,
         )
         PRIVATE.write(self.file, header_of(scheduler.network, settings).encode())

@@ -52,6 +52,8 @@ class Settings:
         SharedPriority, Field(validation_alias=AliasChoices("shared_priority", "sharing"))
     ] = "max"
     lane: Lane | None = None
+    # Calls of earlier versions had no limit of seconds.
+    call_s: Annotated[float, BeforeValidator(lambda limit: inf if limit is None else limit)] = inf
     ids: tuple[int, ...] = ()
 
 

@@ -68,6 +68,7 @@ class Running:
             statistics=Statistics(table),
             first_trains=engine.first_trains, cursors=engine.cursors, groups=engine.groups,
             workers=settings.workers, train_tuples=settings.train_tuples or ALL,
+            call_s=settings.call_s or inf,
             most_fused=settings.most_fused, shared_priority=settings.shared_priority,
             lane=settings.lane, call_bytes=settings.memory_bytes / 8 / settings.workers,
         )  # fmt: skip

@@ -230,6 +230,7 @@ def _scheduler(recording: Recording, policy: Spelled, shed: Commit | None = None
         network, table, policy.make(),
         workers=settings.workers, train_tuples=settings.train_tuples,
         most_fused=settings.most_fused, call_bytes=settings.call_bytes,
+        call_s=settings.call_s,
         shed=shed, statistics=Statistics(table),
         first_trains=settings.first_trains, cursors=np.array(settings.cursors, dtype=np.int64),
         groups=settings.groups, shared_priority=settings.shared_priority, lane=settings.lane,
