@@ -147,6 +147,7 @@ def test_a_recording_of_an_earlier_version_is_read_and_would_be_written_alike() 
     written = [line for line in file.read_text().splitlines() if '"policy"' not in line[:9]]
     header, *turns = map(json.loads, lines)
     assert header["settings"].pop("ids") == []
+    assert header["settings"].pop("call_s") is None
     (changed,) = (turn for turn in turns if "network" in turn)
     assert changed[2].pop() == []  # no query got another class, weight, deadline or QoS graph
     steps = [turn[2] for turn in turns if isinstance(turn, list) and turn[0] == "step"]
