@@ -77,6 +77,7 @@ def unflushed(paths: Collection[Path]) -> dict[Path, OSError]:
 
 def _flush_device(path: Path) -> None:
     """Flush the file system of a file or directory."""
+    assert _SYNCFS is not None
     descriptor = os.open(path, os.O_RDONLY)
     try:
         if _SYNCFS(descriptor):

@@ -97,18 +97,18 @@ def test_a_hidden_result_is_shown_by_the_sink_that_takes_the_place_of_its_own(
     tmp_path: File,
 ) -> None:
     keys: list[str] = []
-    is_full = True
+    folder, aside = tmp_path / "outbox", tmp_path / "aside"
 
     def reached(point: str) -> None:
-        if point == "result visible" and is_full:
-            raise OSError("no space left on device")
+        if point == "step journalled":
+            folder.rename(aside)
 
     def outbox() -> Outbox:
         context = SinkContext(
             query="q", format="callback", options=Options(), schema=pa.schema([]),
             deliver=lambda table, key: keys.append(key),
         )  # fmt: skip
-        return Outbox("q", "callback", tmp_path / "outbox", Callback(context), lambda point: None)
+        return Outbox("q", "callback", folder, Callback(context), lambda point: None)
 
     world = World(tmp_path, "q", reached=reached)
     older, newer = outbox(), outbox()
@@ -120,7 +120,7 @@ def test_a_hidden_result_is_shown_by_the_sink_that_takes_the_place_of_its_own(
     world.sinks["q"] = newer
     world.commits.renames.hand_to("q", newer)
     newer.resume()
-    is_full = False
+    aside.rename(folder)
     world.commits.renames.try_again()
     assert not world.commits.renames.hides("q")
     newer.close()
