@@ -153,9 +153,9 @@ class Amos(Policy):
         It is in (0, 2) as in the paper. Of a strategy that looks ahead, it is the least cost over
         the cost of the policy; of `relative`, what the load alone would cost over its cost.
         """
-        own = self._learning.own_scores()
-        if len(own) == len(self.candidates):
-            return tuple(own)
+        scores = self._learning.own_scores()
+        if len(scores) == len(self.candidates):
+            return tuple(scores)
         return tuple(self._score(candidate.z) for candidate in self.candidates)
 
     @property
