@@ -84,8 +84,8 @@ def test_where_a_change_was_undone_the_next_start_follows_the_file(
     policy = changes.note(1.0, "page", "policy", before="cqc", after="hr")
     values = {"before": {"weight": 1.0}, "after": {"weight": 2.0}}
     weight = changes.note(2.0, "page", "query", name="fire", **values)
-    back = {"before": {"weight": 2.0}, "after": {"weight": 1.0}}
-    changes.note(3.0, "page", "query", name="fire", **back, undoes=weight.number)
+    undone = {"before": {"weight": 2.0}, "after": {"weight": 1.0}}
+    changes.note(3.0, "page", "query", name="fire", **undone, undoes=weight.number)
     changes.note(4.0, "page", "policy", before="hr", after="cqc", undoes=policy.number)
     again = Changes(tmp_path)
     again.of_file = {"policy": "rr", "queries": {"fire": {"weight": 5.0}}}
