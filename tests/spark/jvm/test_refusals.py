@@ -120,10 +120,6 @@ def _refusal(headgate: Headgate, sql: str) -> str:
             "SELECT count(*) AS n FROM sensors [ROWS 5]",
             ["line 2: the window after sensors follows the name of a common table", "inside"],
         ),
-        (
-            "SELECT count(*) AS n FROM archive.sensors [ROWS 5]",
-            ["there is no stream 'archive.sensors'"],
-        ),
         ("SELECT tempo FROM sensors [ROWS 5]", ["column `tempo` does not exist in the stream"]),
         ("SELECT rand() AS r FROM sensors [ROWS 5]", ["Rand has no fixed answer"]),
         (
@@ -164,9 +160,11 @@ def test_a_refused_query_changes_nothing_for_the_next(headgate: Headgate) -> Non
     assert [query.name for query in headgate.queries] == ["late"]
 
 
-def test_a_stream_with_a_window_that_does_not_exist_is_named(headgate: Headgate) -> None:
-    query = Query(name="late", sql="SELECT count(*) FROM senors [ROWS 5]", query_class="H")
-    with pytest.raises(UnknownName, match=r"query 'late': there is no stream 'senors'.*'sensors'"):
+@pytest.mark.parametrize("name", ["senors", "archive.sensors"])
+def test_a_stream_with_a_window_that_does_not_exist_is_named(headgate: Headgate, name: str) -> None:
+    query = Query(name="late", sql=f"SELECT count(*) FROM {name} [ROWS 5]", query_class="H")
+    message = f"query 'late': there is no stream '{name}'.*'sensors'"
+    with pytest.raises(UnknownName, match=message):
         headgate.add_query(query)
 
 
