@@ -107,7 +107,8 @@ def run_live(
             capacity_per_s(session, flood)  # in a cold JVM, so that it only warms up
             warm.add(flood.key)
         if flood.key not in capacities:
-            capacities[flood.key] = capacity_per_s(session, flood)
+            # The better of two: what else the machine does can only slow a run down.
+            capacities[flood.key] = max(capacity_per_s(session, flood) for _ in range(2))
             _keep(session, flood, [(CAPACITY, None, capacities[flood.key])], cache)
         load = run.options[LIVE[run.testbed].load]
         rows = list(measured(session, run, load * capacities[flood.key]))

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -90,11 +91,11 @@ def test_figures_that_the_engine_cannot_run_are_refused_with_the_reason() -> Non
     ]  # fmt: skip
 
 
-def shortened(name: str, label: str) -> Experiment:
-    """Return a figure with one curve of one short live panel."""
+def shortened(name: str, *labels: str) -> Experiment:
+    """Return a figure with some curves of one short live panel, at one x."""
     experiment = with_live(EXPERIMENTS[name])
     panel = next(panel for panel in experiment.panels if panel.engine == "spark")
-    curves = tuple(curve for curve in panel.curves if curve.label == label)
+    curves = tuple(curve for curve in panel.curves if curve.label in labels)
     axis = replace(panel.x, values=panel.x.values[:1], quick=())
     short = replace(
         panel, x=axis, curves=curves, options={**panel.options, **SHORT}, quick={}
@@ -102,11 +103,20 @@ def shortened(name: str, label: str) -> Experiment:
     return replace(experiment, panels=(short,), statements=())
 
 
+def values_of(figure: dict[str, Any]) -> list[float]:
+    """Return the values of the only panel, which is a live one."""
+    (panel,) = figure["panels"]
+    assert panel["engine"] == "spark"
+    assert figure["command"].startswith(f"headgate reproduce {figure['id']} --live")
+    assert "A load of 1 was, in tuples/s" in figure["settings"]["note"]
+    return [value for curve in panel["curves"] for value in curve["values"]]
+
+
 def test_an_interrupted_live_figure_goes_on_where_it_stopped(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    experiments = [shortened("cqc-03", "CQC"), shortened("amos-09", "AMoS")]
-    runs = [point.run for one in experiments for point in points_of(one, seeds=1, quick=False)]
+    experiment = shortened("amos-09", "RR", "AMoS")
+    runs = [point.run for point in points_of(experiment, seeds=1, quick=False)]
 
     def interrupt(done: int) -> None:
         if done:
@@ -116,13 +126,30 @@ def test_an_interrupted_live_figure_goes_on_where_it_stopped(
         run_live(spark, runs, str(tmp_path / "cache" / "results"), interrupt)
     progress: list[tuple[int, int]] = []
     reproduction = reproduce(
-        experiments, seeds=1, report=tmp_path / "report", cache=tmp_path / "cache", session=spark,
+        [experiment], seeds=1, report=tmp_path / "report", cache=tmp_path / "cache", session=spark,
         progress=lambda done, total: progress.append((done, total)),
     )  # fmt: skip
     assert progress[-2:] == [(1, 2), (2, 2)]
-    for figure in reproduction.figures:
-        assert figure["command"].startswith(f"headgate reproduce {figure['id']} --live")
-        (panel,) = figure["panels"]
-        assert panel["engine"] == "spark"
-        assert all(value > 0 for curve in panel["curves"] for value in curve["values"])
-        assert "A load of 1 was, in tuples/s" in figure["settings"]["note"]
+    values = values_of(reproduction.figures[0])
+    assert len(values) == 2
+    assert all(value > 0 for value in values)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("cqc-03", "CQC"),
+        ("aurora-05", "RR-BAAT"),
+        ("aurora-05", "MC-AAAT"),
+        ("aurora-09", "storage"),
+    ],
+)
+def test_figures_of_each_paper_are_measured_on_spark(
+    spark: SparkSession, tmp_path: Path, name: str, label: str
+) -> None:
+    reproduction = reproduce(
+        [shortened(name, label)], seeds=1, report=tmp_path / "report", cache=tmp_path, session=spark
+    )
+    (value,) = values_of(reproduction.figures[0])
+    assert value > 0
