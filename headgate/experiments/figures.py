@@ -22,7 +22,7 @@ OWN_MEASURES = {
     "decisions": ("decisions", ""),
     "bytes_seconds": ("queue size, sum over time", "bytes · s"),
     "overhead": ("overhead", "s"),
-    "delay": ("response less ideal time, mean", "s"),
+    "delay": ("response less processing time, mean", "s"),
     "charge": ("policy in charge", "position in the library"),
     "pending_now": ("queue size", "tuples"),
 }

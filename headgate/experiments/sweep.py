@@ -8,6 +8,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from headgate.experiments.run import Run, measured, sources
+from headgate.spark.jvm.paths import literal_path
 
 SCHEMA = "key STRING, measure STRING, at_s DOUBLE, value DOUBLE"
 
@@ -36,7 +37,7 @@ def results(session: SparkSession, cache: str) -> DataFrame:
     if not Path(cache).is_dir() or not any(Path(cache).glob("*.parquet")):
         return session.createDataFrame([], SCHEMA)
     # Two sweeps at once may have written the same runs.
-    return session.read.schema(SCHEMA).parquet(cache).distinct()
+    return session.read.schema(SCHEMA).parquet(literal_path(cache)).distinct()
 
 
 def sweep(

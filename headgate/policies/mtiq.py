@@ -22,6 +22,8 @@ def most_tuples(unit: Unit, now_s: float) -> float:
 def most_tuples_in_queue(batch: bool = False) -> Policy:
     """Queue length in tuples: N (AMoS §2.1).
 
+    Departs from the paper at a join, whose two queues count one by one and not together.
+
     Args:
         batch: a call takes the whole queue, as the batch scheduler that the paper calls it; its
             worked example takes one tuple.

@@ -184,6 +184,18 @@ def test_an_interrupted_sweep_continues_after_its_last_job(
     assert again[-1] == (total, total)
 
 
+def test_the_cache_may_stand_in_a_folder_with_brackets(spark: SparkSession, tmp_path: Path) -> None:
+    progress: list[tuple[int, int]] = []
+    for _ in range(2):
+        reproduction = reproduce(
+            [EXPERIMENTS["sharaf-35"]], seeds=1, report=tmp_path,
+            cache=tmp_path / "runs [2] {a,b}*", session=spark,
+            progress=lambda done, total: progress.append((done, total)),
+        )  # fmt: skip
+        assert reproduction.figures[0]["panels"][0]["curves"][0]["values"] == [0.5]
+    assert progress == [(0, 1), (1, 1), (1, 1)]
+
+
 CLUSTER = ("local[2]", "local-cluster[2,1,1024]")
 
 
@@ -191,7 +203,7 @@ CLUSTER = ("local[2]", "local-cluster[2,1,1024]")
 def test_a_cluster_of_two_workers_gives_the_same_numbers_to_the_digit(tmp_path: Path) -> None:
     answers = []
     for master in CLUSTER:
-        place = tmp_path / str(len(answers))  # Spark reads brackets in a path as a pattern
+        place = tmp_path / master
         words = ["reproduce", "bz-13", "sharaf-35", "--quick", "--json", "--master", master]
         folders = ["--cache", str(place / "cache"), "--report", str(place / "report")]
         program = [sys.executable, "-m", "headgate.cli", *words, *folders]

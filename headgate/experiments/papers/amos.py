@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from headgate.experiments.experiment import Axis, Curve, Experiment, Panel
+from headgate.experiments.rank import NoWorseThanMedian, Often
 from headgate.experiments.statement import Best, Claim, MeanOverTime, Ratio, Statement
 
 FULL = {"tuples": 20_000}
@@ -39,7 +40,8 @@ STARTED = {"overhead_s": 0.0002}
 NOTE = (
     "Poisson arrivals whose mean changes every 5 s by up to 75 %, load 0.8. The paper's plans are"
     " illegible but for a few numbers, so both are ours. Captions of figures 5, 7 and 8 are lost:"
-    " both plans are run."
+    " both plans are run. At this load nearly all is output at once, so that output rates over the"
+    " whole run are equal."
 )
 LOTTERY = (
     "The paper's scores lie near 1 for every algorithm (last panel), so its roulette is close to an"
@@ -235,8 +237,8 @@ AMOS = (
     _figure(
         6, "One requirement: minimal queue size", (1, 2),
         _statement(
-            "AMoS often has a smaller queue than any single algorithm.",
-            Best(label="AMoS", tolerance=0.0),
+            "AMoS often has a smaller queue than any single algorithm: at half of the instants.",
+            Often(label="AMoS", panel=1), Often(label="AMoS", panel=2),
         ),
     ),
     _figure(
@@ -259,11 +261,8 @@ AMOS = (
         9, "Three requirements of the same weight, plan 2", (2,),
         _statement(
             "AMoS does well in all three: no worse than the median algorithm.",
-            *(
-                Ratio(of="AMoS", to=name, most=1.0, panel=panel)
-                for panel in (0, 2) for name in ("MTIQ",)
-            ),
-            Ratio(of="AMoS", to="RR", least=0.98, panel=1),
+            NoWorseThanMedian(label="AMoS"), NoWorseThanMedian(label="AMoS", most=True, panel=1),
+            NoWorseThanMedian(label="AMoS", panel=2),
         ),
     ),
 )  # fmt: skip

@@ -2,5 +2,6 @@
 
 from headgate.experiments.papers.aurora_batching import BATCHING
 from headgate.experiments.papers.aurora_qos import QOS
+from headgate.experiments.papers.aurora_trains import TRAINS
 
-AURORA = (*BATCHING, *QOS)
+AURORA = (*BATCHING, *TRAINS, *QOS)

@@ -1,6 +1,7 @@
-"""Aurora's figures of batching: threads, superboxes, traversals, trains (Aurora §3, §5)."""
+"""Aurora's figures of operator batching: threads, superboxes, traversals (Aurora §3, §5)."""
 
 from headgate.experiments.experiment import Axis, Curve, Experiment, Panel
+from headgate.experiments.run import WHOLE_QUEUES
 from headgate.experiments.statement import (
     Claim,
     MeanOverTime,
@@ -46,15 +47,6 @@ CAPACITY = Axis(
     name="capacity", values=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
     quick=(0.1, 0.3, 0.5, 0.7, 0.9), sets="capacity",
 )  # fmt: skip
-STACK = Axis(
-    name="batching",
-    values=("taat", "baat", "aaat(traversal=mc)"),
-    labels=("TAAT", "BAAT (trains)", "MC (superboxes)"),
-)
-PARTS = {
-    "worker": "call_overhead", "storage": "storage_overhead", "scheduler": "scheduler_overhead",
-}  # fmt: skip
-OVERLOADED = {"apps": 4, "capacity": 1.5}
 BATCHING = (
     figure(
         "3", "Thread-based against state-based execution",
@@ -70,7 +62,10 @@ BATCHING = (
                 ),
                 curves=(
                     Curve(label="Aurora", policy="baat", settings={"decision_s": 0.00002}),
-                    Curve(label="thread per box", policy="rr-box", settings={"switch_s": 2e-6}),
+                    Curve(
+                        label="thread per box", policy="rr-box",
+                        settings={"switch_s": 2e-6, **WHOLE_QUEUES},
+                    ),
                 ),
                 measure="mean_response",
             ),
@@ -81,7 +76,8 @@ BATCHING = (
             Trend(of="thread per box", to="Aurora", by=1.2),
         ),
         note="Chains of five boxes, 1.5 tuples/s each. A switch between threads costs 2 µs for "
-        "every thread that there is, a decision of Aurora 20 µs, a box call 0.1 ms. On Spark, "
+        "every thread that there is, a decision of Aurora 20 µs, a box call 0.1 ms. A thread runs "
+        "until the queue of its box is empty. On Spark, "
         "the baseline is native Structured Streaming: a thread per query, since Spark fuses a chain"
         " of filters.",
     ),
@@ -183,120 +179,6 @@ BATCHING = (
         statement("ML needs the most, MC is second.", MeanOverTime(labels=("MC", "ML"))),
         note="One tree with 20 tuples at each leaf; selectivities from 0.2 to 1 (with the paper's "
         "selectivity of 1 no box would free memory).",
-    ),
-    figure(
-        "8", "Trains of tuples",
-        (
-            Panel(
-                title="latency beyond processing, one tree of fan-out 2",
-                testbed="aurora",
-                options={"apps": 1, "fanout": 2, "capacity": 0.3, **CALL, **FULL},
-                quick=QUICK,
-                x=Axis(
-                    name="train size, share of the queue", values=(0.2, 0.4, 0.6, 0.8, 1.0),
-                    sets=":train_fraction",
-                ),
-                curves=tuple(
-                    Curve(label=f"bursts of {burst}", policy="baat", options={"burst": burst})
-                    for burst in (1, 2, 4)
-                ),
-                measure="delay",
-            ),
-        ),
-        statement(
-            "Without bursts the train size has no effect.",
-            Trend(of="bursts of 1", rises=False, by=0.95, most=1.05),
-            Trend(of="bursts of 1", by=0.95, most=1.05),
-        ),
-        statement(
-            "At a train size of 0.2, bursts of 4 have four times the overhead of no bursts.",
-            Ratio(of="bursts of 4", to="bursts of 1", least=2.5, most=6.0, at=0.2),
-            why="Overhead is execution time less processing time, so it counts waiting. Without "
-            "bursts a tuple waits for its own box calls only, about 1 ms. In a burst of four at "
-            "each of 16 leaves it waits for whole paths of other tuples, at 3 ms each. The paper "
-            "gives no capacity, and its prototype must have made single tuples wait, too.",
-        ),
-        statement(
-            "Longer trains reduce it markedly.", Trend(of="bursts of 4", rises=False, by=1.2)
-        ),
-        statement(
-            "Even with whole queues the bursty load does not fully reach the one without bursts.",
-            Ratio(of="bursts of 4", to="bursts of 1", least=1.0, at=1.0),
-        ),
-        note="Capacity 0.3, which the paper does not give; a box call costs 0.1 ms.",
-    ),
-    figure(
-        "9", "Where the overhead goes",
-        (
-            Panel(
-                title="overhead by part",
-                kind="stacked",
-                testbed="aurora",
-                options={**OVERLOADED, **CALL, **FULL},
-                quick=QUICK,
-                settings=OVERHEADS,
-                x=STACK,
-                curves=tuple(
-                    Curve(label=part, policy="{x}", measure=measure, part=part)
-                    for part, measure in PARTS.items()
-                ),
-                measure="overhead",
-            ),
-            Panel(
-                title="time for all tuples",
-                kind="bars",
-                testbed="aurora",
-                options={**OVERLOADED, **CALL, **FULL},
-                quick=QUICK,
-                settings=OVERHEADS,
-                x=STACK,
-                curves=(
-                    Curve(label="overhead", policy="{x}", measure="overhead"),
-                    Curve(label="duration", policy="{x}", measure="seconds"),
-                ),
-                measure="seconds",
-            ),
-            Panel(
-                title="share of the overhead",
-                kind="bars",
-                testbed="aurora",
-                options={**OVERLOADED, **CALL, **FULL},
-                quick=QUICK,
-                settings=OVERHEADS,
-                x=STACK,
-                curves=tuple(
-                    Curve(
-                        label=part, policy="{x}", measure=measure,
-                        over=Curve(label="all", policy="{x}", measure="overhead"),
-                    )
-                    for part, measure in PARTS.items()
-                ),
-                measure="overhead",
-                y=("share of the overhead", ""),
-            ),
-        ),
-        statement(
-            "Tuple at a time is much worse than trains and superboxes.",
-            Ratio(of="duration", to="duration", at="taat", other_at="baat", least=1.2, panel=1),
-        ),
-        statement(
-            "Superboxes almost halve the time of trains.",
-            Ratio(
-                of="duration", to="duration", at="aaat(traversal=mc)", other_at="baat",
-                least=0.4, most=0.7, panel=1,
-            ),
-            why="At 1.5 times the capacity queues are long, so the trains of BAAT already save "
-            "most calls, and little overhead is left to save.",
-        ),
-        statement(
-            "The scheduler's share of the overhead grows with batching.",
-            Trend(of="scheduler", steadily=True, panel=2),
-            why="A decision costs the same under all three here, and under MC one decision covers "
-            "every box of a tree. The paper's share grows since its batching schedulers take "
-            "longer for a plan; it does not say how much.",
-        ),
-        note=f"{NOTE} Four trees; tuples arrive at 1.5 times the capacity, so that all three are "
-        "busy all the time.",
     ),
     figure(
         "5.3", "Box overhead of the traversals by depth",

@@ -1,5 +1,9 @@
 """Sharaf's figures 27 to 34: cheap searches, shared operators, adaptation (§3.8.3 to §3.8.5)."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 from headgate.experiments.experiment import Axis, Curve, Experiment, Panel
 from headgate.experiments.run import CHEAPEST
 from headgate.experiments.statement import Best, Claim, Ordered, Ratio, Statement, Trend, lower
@@ -29,6 +33,24 @@ def _sharing(
     figure: int, title: str, measure: str, policy: str, below_max: float, below_sum: float
 ) -> Experiment:
     label = policy.upper()
+    panel = Panel(
+        title=f"{title}, {label}",
+        testbed="sharaf",
+        options={"variant": "shared", "queries": 500, "tuples": 20_000},
+        quick={"queries": 100, "tuples": 3_000},
+        x=Axis(
+            name="utilization",
+            values=(0.5, 0.7, 0.8, 0.9, 0.95),
+            quick=(0.5, 0.7, 0.9, 0.95),
+            sets="utilisation",
+        ),
+        curves=tuple(
+            Curve(label=name, policy=policy, options={"shared_priority": name.lower()})
+            for name in ("Max", "Sum", "PDT")
+        ),
+        measure=measure,
+    )
+    alike = {**panel.options, "same_cost": True}
     return Experiment(
         id=f"sharaf-{figure}",
         paper="sharaf",
@@ -37,21 +59,7 @@ def _sharing(
         note="Sets of ten queries share a select. Its priority is that of its best segment (Max), "
         "of all (Sum), or of its priority-defining tree (PDT).",
         panels=(
-            Panel(
-                title=f"{title}, {label}",
-                testbed="sharaf",
-                options={"variant": "shared", "queries": 500, "tuples": 20_000},
-                quick={"queries": 100, "tuples": 3_000},
-                x=Axis(
-                    name="utilization", values=(0.5, 0.7, 0.8, 0.9, 0.95),
-                    quick=(0.5, 0.7, 0.9, 0.95), sets="utilisation",
-                ),
-                curves=tuple(
-                    Curve(label=name, policy=policy, options={"shared_priority": name.lower()})
-                    for name in ("Max", "Sum", "PDT")
-                ),
-                measure=measure,
-            ),
+            panel, replace(panel, title=f"{title}, {label}, one cost in a set", options=alike),
         ),
         statements=(
             _statement("PDT is best.", Best(label="PDT"), why=SETS),
@@ -65,10 +73,12 @@ def _sharing(
 
 
 SETS = (
-    "The thesis does not say how the queries of a set differ. Here each has its own join and"
-    " project, so segments differ more, or less, than in the thesis."
+    "The thesis does not say how the queries of a set differ. Here each has a join and a project of"
+    " its own cost and selectivity. The more segments differ, the more PDT gains: in the second"
+    " panel all operators of a set have one cost."
 )
 DRIFT = {"variant": "drift", "queries": 200, "tuples": 100_000}
+FAST = {"tuples": 10_000}
 QUICK_DRIFT = {"queries": 30}
 ADAPTIVE = (
     ("HR-A / HR", "hr", "mean_response"),
@@ -83,16 +93,21 @@ DRIFT_NOTE = (
 )
 DRIFT_WHY = (
     "The static policies depend on how far the true selectivities are from those of uniform values"
-    " on average over the run. Wrapped values visit all of the range."
+    " on average over the run. Wrapped values visit all of the range. If they do not wrap around,"
+    " hardly any tuple passes in the second half of the run (second panel)."
 )
 SLOW_DRIFT = (
     "A selectivity takes many intervals of 1 000 tuples to change, so windows of 10 to 100 tuples"
     " and large α follow it about equally well; only long windows and small α come too late. Their"
-    " sampling errors are small beside the differences between the queries."
+    " sampling errors are small beside the differences between the queries. In the second panel the"
+    " mean moves ten times as fast."
 )
 
 
-def _drift(figure: int, title: str, x: Axis, *statements: Statement) -> Experiment:
+def _drift(
+    figure: int, title: str, x: Axis, also: str, options: Mapping[str, Any], *statements: Statement
+) -> Experiment:
+    """Return a figure of adaptive over static policies, with a second panel of other options."""
     static_x = not x.sets.startswith(":")
     curves = tuple(
         Curve(
@@ -103,6 +118,16 @@ def _drift(figure: int, title: str, x: Axis, *statements: Statement) -> Experime
         )
         for label, policy, measure in ADAPTIVE
     )  # fmt: skip
+    panel = Panel(
+        title="adaptive over static",
+        testbed="sharaf",
+        options=DRIFT,
+        quick=QUICK_DRIFT,
+        x=x,
+        curves=curves,
+        measure="mean_response",
+        y=("adaptive over static", ""),
+    )
     return Experiment(
         id=f"sharaf-{figure}",
         paper="sharaf",
@@ -110,16 +135,8 @@ def _drift(figure: int, title: str, x: Axis, *statements: Statement) -> Experime
         title=title,
         note=DRIFT_NOTE,
         panels=(
-            Panel(
-                title="adaptive over static",
-                testbed="sharaf",
-                options=DRIFT,
-                quick=QUICK_DRIFT,
-                x=x,
-                curves=curves,
-                measure="mean_response",
-                y=("adaptive over static", ""),
-            ),
+            panel,
+            replace(panel, title=f"{panel.title}, {also}", options={**DRIFT, **options}),
         ),
         statements=statements,
     )
@@ -184,12 +201,12 @@ IMPLEMENTATION = (
         figure="28",
         title="What each technique of BSD's implementation saves",
         note=CHARGE_NOTE,
-        panels=(
+        panels=tuple(
             Panel(
-                title="ℓ2 norm of slowdowns over that of the hypothetical BSD",
+                title=f"ℓ2 norm of slowdowns over that of the hypothetical BSD, load {load:g}",
                 kind="bars",
                 testbed="sharaf",
-                options=SINGLE,
+                options={**SINGLE, "utilisation": load},
                 quick=QUICK,
                 x=Axis(
                     name="implementation",
@@ -207,7 +224,8 @@ IMPLEMENTATION = (
                 ),
                 measure="norm_slowdown",
                 y=("over the hypothetical BSD", ""),
-            ),
+            )
+            for load in (0.95, 0.8)
         ),
         statements=(
             _statement(
@@ -222,6 +240,7 @@ IMPLEMENTATION = (
                 Ratio(
                     of="ℓ2 norm", most=1.15, at="bsd(search=fagin,clusters=12,clustered=true)"
                 ),
+                why=f"{CHARGES} The second panel has a load of 0.8.",
             ),
         ),
     ),
@@ -234,6 +253,7 @@ IMPLEMENTATION = (
             name="standard deviation", values=(5.0, 10.0, 15.0, 20.0, 25.0),
             quick=(5.0, 15.0, 25.0), sets="deviation",
         ),
+        "values not wrapped", {"wraps": False},
         _statement(
             "Adaptive policies are always better.",
             *(Ratio(of=label, most=1.0) for label, _, _ in ADAPTIVE), why=DRIFT_WHY,
@@ -265,6 +285,7 @@ IMPLEMENTATION = (
             name="window", unit="tuples", values=(10, 25, 50, 100, 150, 200, 300, 500),
             quick=(10, 50, 100, 150, 500), sets=":window_tuples",
         ),
+        "100 tuples an interval", FAST,
         _statement(
             "Windows of 50 to 150 tuples are best: better than 10, and better than 500.",
             Trend(of="HR-A / HR", rises=False, since=10, until=100),
@@ -279,6 +300,7 @@ IMPLEMENTATION = (
             name="α", values=(0.025, 0.05, 0.1, 0.175, 0.25, 0.4, 0.6, 0.9),
             quick=(0.025, 0.1, 0.175, 0.25, 0.9), sets=":smoothing",
         ),
+        "100 tuples an interval", FAST,
         _statement(
             "Values of 0.1 to 0.25 are best: better than 0.025, and better than 0.9.",
             Trend(of="HR-A / HR", rises=False, since=0.025, until=0.175),

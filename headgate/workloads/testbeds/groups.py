@@ -21,13 +21,17 @@ def evenly_spaced(rate_per_s: float, tuples: int, *, phase: float = 1.0) -> Floa
 def gathered(rate_per_s: float, tuples: int, *, burst: int, phase: float = 1.0) -> Floats:
     """Return the times of evenly spaced tuples that are delivered in groups (Aurora §5.4).
 
-    Of n tuples spaced over T, all arrive at the beginning of T: "their latency clock is ticking"
-    early. Then nothing arrives until the next group. The mean rate stays the same.
+    The n tuples of a group arrive at once, and then nothing for the time of n evenly spaced ones.
+    The groups of a stream are evenly spaced, the first after `phase` of the time between two of
+    them: so those of streams with random phases are as far from each other as their tuples were.
+    The mean rate stays the same.
 
     >>> gathered(4.0, 6, burst=2).tolist()
-    [0.25, 0.25, 0.75, 0.75, 1.25, 1.25]
+    [0.5, 0.5, 1.0, 1.0, 1.5, 1.5]
     """
-    return burst_together(evenly_spaced(rate_per_s, tuples, phase=phase), burst=burst)
+    whole("gathered", burst=burst, tuples=tuples)
+    groups_s = evenly_spaced(rate_per_s / burst, -(-tuples // burst), phase=phase)
+    return np.repeat(groups_s, burst)[:tuples]
 
 
 def burst_together(times_s: Floats, *, burst: int = 10) -> Floats:

@@ -134,6 +134,7 @@ def shared_selects(
     *,
     queries: int = 500,
     group: int = 10,
+    same_cost: bool = False,
     utilisation: float = 0.95,
     tuples: int = 20_000,
     rate_per_s: float = 400.0,
@@ -146,9 +147,18 @@ def shared_selects(
     The select has the cost and selectivity of the first query of its set; each query has its own
     join and project. The thesis does not say whether they differ inside a set. If they were equal,
     all segments would have the same priority and there would be nothing to compare.
+
+    Args:
+        same_cost: all operators of a set cost as much as its select; only selectivities differ.
     """
     whole("sharaf", group=group)
     traits = drawn(queries, seed)
+    if same_cost:
+        firsts = [traits[number - number % group] for number in range(queries)]
+        traits = [
+            Traits(first.cost_class, trait.percent)
+            for first, trait in zip(firsts, traits, strict=True)
+        ]
 
     def network(unit_s: float) -> Network:
         boxes: list[Box] = []

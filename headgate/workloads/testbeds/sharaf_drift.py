@@ -20,6 +20,7 @@ def drift(
     deviation: float = 5.0,
     first_mean: float = 50.0,
     intervals: int = 100,
+    wraps: bool = True,
     queries: int = 500,
     utilisation: float = 0.95,
     tuples: int = 20_000,
@@ -36,6 +37,9 @@ def drift(
 
     Departs from the thesis, whose mean runs from 50 to 149 over values from 1 to 100, so that in
     the second half hardly any tuple would pass. Here values wrap around: 101 is 1 again.
+
+    Args:
+        wraps: with false, values above 100 stay as they are, and pass no condition.
     """
     above_zero("sharaf", deviation=deviation, utilisation=utilisation)
     whole("sharaf", intervals=intervals)
@@ -46,7 +50,7 @@ def drift(
     interval = np.minimum((times_s / interval_s).astype(np.int64), intervals - 1)
     means = first_mean + np.arange(intervals)
     passing = {
-        percent: np.array([share_up_to(percent, mean, deviation) for mean in means])
+        percent: np.array([share_up_to(percent, mean, deviation, wraps=wraps) for mean in means])
         for percent in sorted({trait.percent for trait in traits})
     }
     works = np.zeros(intervals)
@@ -59,8 +63,8 @@ def drift(
         network=Network((PACKETS,), ONE_CLASS, tuple(paths)),
         arrivals={"packets": times_s},
         note=f"{queries} queries of select, stored join, project; values Gaussian, mean "
-        f"{first_mean:g} and one more in each of {intervals} intervals, deviation {deviation:g}, "
-        "wrapped to 1 to 100",
+        f"{first_mean:g} and one more in each of {intervals} intervals, deviation {deviation:g}"
+        + (", wrapped to 1 to 100" if wraps else ""),
         utilisation=utilisation,
         realised_utilisation=busy_share(
             {"packets": times_s}, {"packets": unit_s * works[interval]}
@@ -74,12 +78,16 @@ def drift(
     )
 
 
-def share_up_to(bound: float, mean: float, deviation: float) -> float:
+def share_up_to(bound: float, mean: float, deviation: float, *, wraps: bool = True) -> float:
     """Return the share of Gaussian values, wrapped to (0, 100], that are in (0, bound].
+
+    Unless they wrap around, values of 0 and less count as well.
 
     >>> round(share_up_to(50, mean=50, deviation=5), 3), round(share_up_to(50, 130, 5), 3)
     (0.5, 1.0)
     """
+    if not wraps:
+        return _below((bound - mean) / deviation)
     if bound >= VALUES:
         return 1.0
     mean, reach = mean % VALUES, int(np.ceil(9 * deviation / VALUES)) + 1

@@ -47,11 +47,18 @@ def test_every_input_has_the_same_rate_and_about_100_000_tuples_come_in_all() ->
 
 
 def test_a_burst_gathers_tuples_and_keeps_their_number() -> None:
-    even, bursty = trees(apps=1, fanout=2), trees(apps=1, fanout=2, burst=4)
+    even, bursty = (trees(apps=1, fanout=2, tuples=3_200, burst=burst) for burst in (1, 4))
     for stream, times_s in even.arrivals.items():
-        assert len(bursty.arrivals[stream]) == len(times_s)
-        assert (bursty.arrivals[stream][::4] == times_s[::4]).all()
-        assert (bursty.arrivals[stream][:4] == times_s[0]).all()
+        groups_s = bursty.arrivals[stream].reshape(50, 4)
+        assert (groups_s == groups_s[:, :1]).all()
+        assert groups_s[:, 0] == pytest.approx(4 * times_s[:50])
+
+
+def test_bursts_of_the_streams_are_spread_over_the_time_between_two_of_them() -> None:
+    arrivals = trees(apps=4, fanout=2, tuples=6_400, burst=4).arrivals.values()
+    firsts_s = np.array([times_s[0] for times_s in arrivals])
+    (gap_s,) = {round(float(times_s[4] - times_s[0]), 9) for times_s in arrivals}
+    assert np.histogram(firsts_s, bins=4, range=(0.0, gap_s))[0].min() >= 8  # 16 expected
 
 
 def test_a_graph_of_three_points_is_the_rule() -> None:

@@ -114,6 +114,13 @@ def test_ten_queries_share_a_select_and_have_joins_of_their_own() -> None:
     assert shared_selects(queries=25, shared_priority="max", tuples=100).shared_priority == "max"
 
 
+def test_the_queries_of_a_set_can_have_one_cost() -> None:
+    testbed = shared_selects(same_cost=True, tuples=100)
+    costs_s = [box.operator.cost_s for box in testbed.network.boxes]
+    assert all(len(set(costs_s[first : first + 21])) == 1 for first in range(0, 1050, 21))
+    assert len(set(costs_s)) == 5
+
+
 def test_window_joins_read_two_poisson_streams_and_often_give_out_more_than_they_take() -> None:
     testbed = joins()
     assert set(testbed.arrivals) == {"left", "right"}
@@ -165,6 +172,15 @@ def test_values_wrap_around_as_drawn_values_do() -> None:
     wrapped = 100 - (-values % 100)
     for bound in (10, 30, 90):
         assert share_up_to(bound, 95.0, 15.0) == pytest.approx((wrapped <= bound).mean(), abs=0.005)
+
+
+def test_values_that_do_not_wrap_around_pass_no_condition_once_the_mean_has_left() -> None:
+    draws = np.random.Generator(np.random.PCG64(1)).normal(95.0, 15.0, 200_000)
+    for bound in (30, 90, 100):
+        share = share_up_to(bound, 95.0, 15.0, wraps=False)
+        assert share == pytest.approx((draws <= bound).mean(), abs=0.005)
+    testbed = drift(wraps=False, queries=20, tuples=1_000)
+    assert max(values[80] for values in testbed.selectivities.values()) < 1e-6
 
 
 def test_the_load_of_drifting_data_is_as_asked_over_the_run() -> None:
