@@ -177,16 +177,18 @@ class Statistics:
         """
         if call_s == inf:
             return ALL
-        most_s = np.maximum(call_s, self._overhead_s / MOST_OVERHEAD)
-        trains = (most_s - self._overhead_s) / self._cost_s[:, units].sum(axis=1)
-        sizes = np.clip(trains, 1, ALL).astype(np.int64).tolist()
-        by_lane = dict(zip(LANES, sizes, strict=True))
+        overheads_s = self._overhead_s.tolist()
+        costs_s = self._cost_s[:, units].sum(axis=1).tolist()
+        sizes = [
+            int(min(max(1.0, (max(call_s, overhead_s / MOST_OVERHEAD) - overhead_s) / cost_s), ALL))
+            for overhead_s, cost_s in zip(overheads_s, costs_s, strict=True)
+        ]
         if lane is not None:
-            return by_lane[lane]
-        return max(
-            (tuples for name, tuples in by_lane.items() if self.lane(units, tuples) == name),
-            default=by_lane["driver"],
-        )
+            return sizes[LANES.index(lane)]
+        expected_s = [[overheads_s[n] + costs_s[n] * tuples for n in (0, 1)] for tuples in sizes]
+        by_driver = sizes[0] <= MOST_IN_DRIVER and expected_s[0][0] <= expected_s[0][1]
+        by_job = sizes[1] > MOST_IN_DRIVER or expected_s[1][1] < expected_s[1][0]
+        return max(sizes) if by_driver and by_job else sizes[1 if by_job else 0]
 
     def train_text(self, units: Sequence[int], call_s: float, lane: Lane | None) -> str:
         """Return the most tuples of a call, with the time that it is expected to take."""
