@@ -115,7 +115,7 @@ def values_of(figure: dict[str, Any]) -> list[float]:
 def test_an_interrupted_live_figure_goes_on_where_it_stopped(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    experiment = shortened("amos-09", "RR", "AMoS")
+    experiment = shortened("amos-05", "RR", "AMoS")
     runs = [point.run for point in points_of(experiment, seeds=1, quick=False)]
 
     def interrupt(done: int) -> None:
@@ -140,6 +140,7 @@ def test_an_interrupted_live_figure_goes_on_where_it_stopped(
     ("name", "label"),
     [
         ("cqc-03", "CQC"),
+        ("amos-09", "AMoS"),
         ("aurora-05", "RR-BAAT"),
         ("aurora-05", "MC-AAAT"),
         ("aurora-09", "storage"),
