@@ -56,7 +56,7 @@ def register_picky(spark: SparkSession) -> None:
 STATELESS = {
     "cast": "SELECT i, CAST(t AS INT) AS n FROM s",
     "ratio": "SELECT i, 100 DIV d AS q FROM s WHERE 100 / d > 9",
-    "of_null": "SELECT i FROM s WHERE nullif(d, 0) > 2 AND 100 / d > 9",
+    "of_null": "SELECT i FROM s WHERE try_divide(1, d) < 9 AND 100 / d > 9",
     "exploded": "SELECT i, explode(array(i, i DIV d)) AS e FROM s",
     "python": "SELECT i, picky(i) AS b FROM s WHERE i % 2 = 1",
     "both": "SELECT CAST(t AS INT) + i DIV d AS n FROM s WHERE i % 3 = 0",
