@@ -56,7 +56,6 @@ def register_picky(spark: SparkSession) -> None:
 STATELESS = {
     "cast": "SELECT i, CAST(t AS INT) AS n FROM s",
     "ratio": "SELECT i, 100 DIV d AS q FROM s WHERE 100 / d > 9",
-    "of_null": "SELECT i FROM s WHERE nullif(d, 0) > 2 AND 100 / d > 9",
     "exploded": "SELECT i, explode(array(i, i DIV d)) AS e FROM s",
     "python": "SELECT i, picky(i) AS b FROM s WHERE i % 2 = 1",
     "both": "SELECT CAST(t AS INT) + i DIV d AS n FROM s WHERE i % 3 = 0",
@@ -87,7 +86,6 @@ BAD = {
     "pairs": [i for i in range(COUNT) if is_text(i)],
     "cast": [i for i in range(COUNT) if is_text(i)],
     "ratio": [i for i in range(COUNT) if i % 13 == 0],
-    "of_null": [],
     "exploded": [i for i in range(COUNT) if i % 13 == 0],
     "python": [i for i in range(COUNT) if i % 29 == 7 and i % 2 == 1],
     "both": [i for i in range(COUNT) if i % 3 == 0 and (is_text(i) or i % 13 == 0)],

@@ -167,6 +167,14 @@ def test_an_error_of_one_member_does_not_touch_the_others(rig: Rig) -> None:
         assert cause.lower() in cause_of(error).lower(), cause_of(error)
 
 
+def test_a_condition_after_one_that_is_null_is_not_computed(rig: Rig) -> None:
+    sql = "SELECT Temp FROM readings WHERE try_divide(1, Temp) < 9 AND 10 / Temp > 1"
+    (path,) = rig.paths({"guarded": sql})
+    (output,) = rig.evaluate([path])
+    assert isinstance(output, Output), output
+    assert _rows(output.table) == _rows(rig.alone(sql))
+
+
 def test_lines_of_text_are_those_that_spark_writes(rig: Rig) -> None:
     texts = {
         "wide": "SELECT Temp, `a.b`, s, `odd ``name` * 2 AS d FROM readings WHERE Temp > 0",

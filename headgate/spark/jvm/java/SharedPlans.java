@@ -492,7 +492,7 @@ public class SharedPlans {
   /**
    * Return conditions joined by AND, each of which is computed only if those before it are true.
    *
-   * A filter of Spark's does the same, while `And` computes its right side for NULL, too.
+   * The generated code of a filter does the same, while `And` computes its right side for NULL, too.
    */
   private static Expression inOrder(List conditions) {
     Expression all = (Expression) conditions.get(conditions.size() - 1);
