@@ -270,9 +270,9 @@ FRESHNESS = (
             Trend(of="FAS / HR", rises=False, since=0, until=5),
             Trend(of="FAS / HR", since=5, until=10),
             why="Measured without charges. FAS gains as much if all queries read one bursty stream "
-            "and so have equally long queues (second panel). Where ten tuples wait, nearly every "
-            "output is stale, so that FAS ranks by cost, and HR by rate; more bursts do not change "
-            "that.",
+            "and so have equally long queues (second panel). Where ten tuples wait, most outputs "
+            "are stale, so that FAS ranks mainly by cost, and HR by rate; more bursts do not "
+            "change that.",
         ),
         _statement(
             "FAS is 40 % below HR with 5 bursty streams and 22 % below it with 10.",
