@@ -180,39 +180,39 @@ BATCHING = (
         note="One tree with 20 tuples at each leaf; selectivities from 0.2 to 1 (with the paper's "
         "selectivity of 1 no box would free memory).",
     ),
-    figure(
-        "5.3", "Box overhead of the traversals by depth",
-        (
-            Panel(
-                title="box overhead, one tree at a capacity of 0.5",
-                testbed="aurora",
-                options={"apps": 1, "capacity": 0.5, **CALL, **FULL},
-                quick=QUICK,
-                x=Axis(name="depth", values=(2, 3, 4, 5, 6), quick=(2, 4, 6), sets="depth"),
-                curves=(MC, ML),
-                measure="call_overhead",
-            ),
-            Panel(
-                title="box overhead, one tuple at every leaf",
-                testbed="aurora",
-                options={"apps": 1, "backlog": True, "tuples": 1, **CALL},
-                x=Axis(name="depth", values=(2, 3, 4, 5, 6), quick=(2, 4, 6), sets="depth"),
-                curves=(MC, ML),
-                measure="call_overhead",
-            ),
+)  # fmt: skip
+DEPTH = figure(
+    "5.3", "Box overhead of the traversals by depth",
+    (
+        Panel(
+            title="box overhead, one tree at a capacity of 0.5",
+            testbed="aurora",
+            options={"apps": 1, "capacity": 0.5, **CALL, **FULL},
+            quick=QUICK,
+            x=Axis(name="depth", values=(2, 3, 4, 5, 6), quick=(2, 4, 6), sets="depth"),
+            curves=(MC, ML),
+            measure="call_overhead",
         ),
-        statement("MC has less box overhead at every depth.", Ordered(labels=("MC", "ML"))),
-        statement(
-            "At a capacity of 0.5 the difference between the two grows with depth.",
-            Trend(of="ML", minus="MC", steadily=True),
-            why="Evenly spaced tuples at half the capacity come one or two to a traversal. Two "
-            "paths from random leaves share only the boxes next to the root, so MC saves the same "
-            "few calls at every depth.",
+        Panel(
+            title="box overhead, one tuple at every leaf",
+            testbed="aurora",
+            options={"apps": 1, "backlog": True, "tuples": 1, **CALL},
+            x=Axis(name="depth", values=(2, 3, 4, 5, 6), quick=(2, 4, 6), sets="depth"),
+            curves=(MC, ML),
+            measure="call_overhead",
         ),
-        statement(
-            "With a tuple at every leaf, the difference grows with depth.",
-            Trend(of="ML", minus="MC", steadily=True, panel=1),
-        ),
-        note="A statement of §5.3 without a figure.",
     ),
+    statement("MC has less box overhead at every depth.", Ordered(labels=("MC", "ML"))),
+    statement(
+        "At a capacity of 0.5 the difference between the two grows with depth.",
+        Trend(of="ML", minus="MC", steadily=True),
+        why="Evenly spaced tuples at half the capacity come one or two to a traversal. Two "
+        "paths from random leaves share only the boxes next to the root, so MC saves the same "
+        "few calls at every depth.",
+    ),
+    statement(
+        "With a tuple at every leaf, the difference grows with depth.",
+        Trend(of="ML", minus="MC", steadily=True, panel=1),
+    ),
+    note="A statement of §5.3 without a figure.",
 )  # fmt: skip

@@ -13,9 +13,9 @@ from headgate.experiments.run import WHOLE_QUEUES
 from headgate.experiments.statement import Best, Ratio, Statement, lower
 
 TURNS = (
-    "RR takes one tuple a turn. All queries read one stream, so it then decides as FCFS does, which"
-    " is far worse than the thesis' RR; the thesis does not say how long a turn is. In the second"
-    " panel a turn takes the whole queue."
+    "RR takes one tuple a turn. All queries read one stream, so it then decides as FCFS does. The"
+    " length of a turn is not the reason: whole queues a turn change little (second panel). The"
+    " arrivals of LBL-PKT-4 may be less bursty, but they cannot be had."
 )
 LONG_TURNS = Panel(
     title="Average slowdown, Pareto on/off, RR with turns of whole queues",

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from headgate.access import Access
 from headgate.errors import RecoveryRefused
 from headgate.spark.jvm.errors import SPARK_ERRORS, cause_of
+from headgate.spark.jvm.paths import literal_path
 
 PARTS = 8
 """Tasks of a question for each executor, so that each very likely gets one."""
@@ -43,7 +44,7 @@ def refuse_unshared(session: SparkSession, state: Path, access: Access) -> None:
 
 
 def _refuse_unreadable(session: SparkSession, access: Access, folder: Path, parts: int) -> None:
-    file = str(folder / "driver.parquet")
+    file = literal_path(str(folder / "driver.parquet"))
     try:
         session.read.schema("id BIGINT").parquet(*[file] * parts).repartition(parts).count()
     except SPARK_ERRORS as error:

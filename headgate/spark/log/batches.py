@@ -12,6 +12,7 @@ from headgate.model.stream import ARRIVED_AT
 from headgate.spark.journal.journal_rows import NewLetters
 from headgate.spark.jvm.arrow_frames import collected
 from headgate.spark.jvm.errors import SPARK_ERRORS
+from headgate.spark.jvm.paths import literal_path
 from headgate.spark.log.corrupt_records import FILE, RECORD, letters_of, malformed_in
 from headgate.spark.log.dead_letters import LetterFile
 from headgate.spark.log.files import flush, put, remove
@@ -62,7 +63,7 @@ def write_batch(
     if letters is not None:
         # Read what was written, not the source, so that both passes see the same records.
         put(folder, mixed)
-        rows = batch.sparkSession.read.schema(batch.schema).parquet(str(mixed))
+        rows = batch.sparkSession.read.schema(batch.schema).parquet(literal_path(str(mixed)))
         rows = rows.where(F.col(RECORD).isNull()).drop(RECORD, FILE)
         rows.write.mode("overwrite").parquet(str(folder))
         remove(mixed)

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from headgate.model.arrays import Ints
 from headgate.model.stream import ARRIVED_AT
 from headgate.spark.jvm.arrow_frames import frame_of
+from headgate.spark.jvm.paths import literal_path
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Trains:
 
     def frame(self, session: SparkSession) -> DataFrame:
         self.verify()
-        return session.read.schema(self.schema).parquet(*self.files)
+        return session.read.schema(self.schema).parquet(*map(literal_path, self.files))
 
     def mean_arrived_at_s(self) -> float:
         # Not concatenated by Arrow: the schemas differ. The arrival cannot be NULL in files that
@@ -64,7 +65,7 @@ class NumberedTrains(Trains):
         for file in _files_of(self.files):
             firsts += [F.lit(file.name), F.lit(first)]
             first += pq.read_metadata(file).num_rows
-        rows = session.read.schema(self.schema).parquet(*self.files)
+        rows = session.read.schema(self.schema).parquet(*map(literal_path, self.files))
         first_of_file = F.element_at(F.create_map(*firsts), F.col("_metadata.file_name"))
         number = (first_of_file + F.col("_metadata.row_index")).cast("double")
         return rows.withColumn(ARRIVED_AT, number)
