@@ -54,6 +54,7 @@ export function changesView() {
   const rows = element("tbody", {});
   const head = element("tr", {}, ...["Time", "By", "Change", ""].map((text) => element("th", { scope: "col" }, text)));
   const table = element("table", { class: "changes" }, element("thead", {}, head), rows);
+  const log = element("section", { class: "panel scroll tall", hidden: true }, table);
   let asked_ms = -EVERY_MS;
   let shown = "";
 
@@ -83,7 +84,7 @@ export function changesView() {
     shown = key;
     same.textContent = answer.differs.length ? "Where the run differs from its pipeline file:" : "The run does what its pipeline file says.";
     differs.replaceChildren(...answer.differs.map((text) => element("li", { class: "warning" }, text)));
-    table.hidden = !answer.changes.length;
+    log.hidden = !answer.changes.length;
     rows.replaceChildren(
       ...answer.changes.map((change) => {
         const button = element("button", { type: "button", onclick: () => undo(change), "aria-label": `Undo change ${change.number}` }, "Undo");
@@ -101,7 +102,7 @@ export function changesView() {
       element("p", { class: "quiet" }, "Every change that was asked for by this page or a command. Changes last, also in later runs, until they are undone."),
       message.node,
       element("section", { class: "panel" }, same, differs),
-      element("section", { class: "panel scroll tall" }, table),
+      log,
     ),
     update() {
       if (performance.now() - asked_ms > EVERY_MS) show();

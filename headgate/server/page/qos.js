@@ -53,7 +53,7 @@ export function qosEditor(changed) {
       setText(text, "None: every result counts the same, however late.");
       return;
     }
-    setText(text, points.map(([latency, utility]) => `${latency} s: ${utility}`).join(" · "));
+    setText(text, `Utility ${points.map(([latency, utility]) => `${utility} at ${latency} s`).join(", ")}.`);
     const line = points.map(([latency, utility], index) => `${index ? "L" : "M"}${x(latency)},${y(utility)}`).join("");
     const last = points.at(-1);
     const axis = drawn("path", { class: "axis", d: `M${EDGE},${EDGE}V${HEIGHT - EDGE}H${WIDTH - EDGE}`, fill: "none" });
