@@ -51,8 +51,7 @@ CASES = {
     "called": (
         "SELECT t.label, count(*) AS n FROM lefts s RIGHT JOIN @table t ON s.k = t.k"
         " GROUP BY t.label, window(s.ts, '10 seconds', '5 seconds')",
-        "SELECT t.label, count(*) FROM @windows s JOIN @table t ON s.k = t.k"
-        " GROUP BY t.label, s.e",
+        "SELECT t.label, count(*) FROM @windows s JOIN @table t ON s.k = t.k GROUP BY t.label, s.e",
     ),
     "full": (
         f"SELECT t.label, s.v FROM @table t FULL JOIN {STREAM} ON s.k = t.k AND s.v > 17",
