@@ -310,7 +310,7 @@ def test_what_is_older_than_an_hour_or_too_much_is_forgotten(
 def test_arrivals_are_forgotten_though_no_call_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     def heads_s(*events: Any) -> list[float]:
         arrivals = heard(*events).to_dict(lambda data: data.hex())["arrivals"]
-        return [head_s for _, _, heads_s in arrivals[0] for head_s in heads_s]
+        return [head_s for _, _, heads_s, *_ in arrivals[0] for head_s in heads_s]
 
     assert heads_s(train(0.0, 0.0), train(3000.0, 1.0), train(3700.0, 2.0)) == [1.0, 2.0]
     monkeypatch.setattr(module, "MOST_BYTES", 2 * 2 * module.TRAIN_BYTES)

@@ -20,6 +20,6 @@ def test_a_job_reads_trains_in_a_folder_with_brackets(
     folder = tmp_path / "state [2] {a,b}"
     folder.mkdir()
     pq.write_table(rows, folder / "1.parquet")
-    schema = StructType().add("a", "bigint").add(ARRIVED_AT, "double")
+    schema = StructType().add("a", "long").add(ARRIVED_AT, "double")
     trains = kind(schema, [str(folder / "1.parquet")], 2, lambda: rows)
     assert [row.a for row in trains.frame(spark).collect()] == [1, 2]
