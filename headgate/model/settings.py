@@ -39,7 +39,7 @@ class Settings(BaseModel):
         " are pending",
     )
     call_s: float | None = Field(
-        0.5,
+        1.0,
         gt=0,
         description="seconds of a call, by its measured cost: with a backlog, a call takes as many"
         " tuples as fit, or so many that overhead is at most 5 % of it; if not set, there is no"
